@@ -1,0 +1,1 @@
+"""A metadata project as files: read, checked whole, named by a digest, promoted."""
