@@ -7,14 +7,13 @@ implementation: each has its conformance tests.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from models.step import Write
 
 R = TypeVar("R")
 S = TypeVar("S")
-C = TypeVar("C")
-C_contra = TypeVar("C_contra", contravariant=True)
+C = TypeVar("C", contravariant=True)
 
 
 class Clock(Protocol):
@@ -192,11 +191,3 @@ class Pinned(Protocol):
     def version(self) -> int:
         """The pinned version; -1 when the table is not there yet."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Held(Generic[R]):
-    """A record and the tag of its version, as one value."""
-
-    record: R
-    tag: str
