@@ -1,0 +1,128 @@
+"""A chart decides, one conditional write carries it out, an audit line says so.
+
+Guarantees
+- One committed event is one arrow and one conditional write; a conflict or an unknown outcome is judged again on what
+  is there now, with facts gathered anew on every try (rules C2 and C3).
+- The same `op` names the write over all its tries; found in the record, the event is committed, whatever the answers
+  said. An unknown delete followed by absence is done.
+- A refusal is a value. `GaveUp` is the only way to end without an answer.
+
+Does not decide which event comes when: that is the duty that calls.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from fdagent.attempt import TRIES, Done, attempt
+from fdagent.errors import Unknown
+from fdagent.ports import Cell, Clock, Ids
+from machines.chart import Chart
+from models.step import Move, Record, Refusal, Step, Write
+
+R = TypeVar("R", bound=Record)
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Generic[R]):
+    """An event that happened: the record now (None: deleted), its version's tag, and the arrow that was taken.
+
+    `move` is None when the write was recognised by its op rather than seen to succeed on this try's judgement.
+    """
+
+    record: R | None
+    tag: str
+    move: Move[R] | None
+
+
+Audit = Callable[[str, Move[R] | None, R | None, str], None]
+"""Called once a committed event: chart, move, record, op."""
+
+
+def commit(
+    chart: Chart[R, F],
+    cell: Cell[R],
+    event: str,
+    *,
+    op: str,
+    facts: Callable[[R | None], F],
+    clock: Clock,
+    ids: Ids,
+    audit: Audit[R] | None = None,
+    tries: int = TRIES,
+) -> Committed[R] | Refusal:
+    """Judge one event on the newest version of one record and write what the chart says.
+
+    Args:
+        chart: The record's chart.
+        cell: Where the record lies.
+        event: What is asked for.
+        op: A fresh random id for this one logical write.
+        facts: Gathers what the guards need; called on every try.
+        clock: The wall clock of the judgement, and the waits.
+        ids: Jitter.
+        audit: Told of the committed move.
+        tries: The most writes that are tried.
+
+    Raises:
+        GaveUp: The tries are used up.
+        StoreError: The store can't be reached or refuses this identity.
+    """
+    task = _Change(chart, cell, event, op, facts, clock)
+    answer = attempt(task, clock=clock, ids=ids, tries=tries)
+    if audit is not None and isinstance(answer, Committed):
+        audit(chart.name, answer.move, answer.record, op)
+    return answer
+
+
+class _Change(Generic[R, F]):
+    """One event on one record, as a task of the loop."""
+
+    def __init__(
+        self,
+        chart: Chart[R, F],
+        cell: Cell[R],
+        event: str,
+        op: str,
+        facts: Callable[[R | None], F],
+        clock: Clock,
+    ) -> None:
+        self.chart, self.cell, self.event, self.op, self.facts, self.clock = chart, cell, event, op, facts, clock
+        self.tried: Move[R] | None = None
+        self.deleting: Move[R] | None = None
+
+    @property
+    def what(self) -> str:
+        """For the sentence when the tries are used up."""
+        return f"{self.event} of the {self.chart.name}"
+
+    def read(self) -> tuple[R | None, str]:
+        """The record and its tag."""
+        return self.cell.read()
+
+    def own(self, version: tuple[R | None, str], *, unclear: bool) -> Done[Committed[R] | Refusal] | None:
+        """Recognise an earlier try of this very write."""
+        record, tag = version
+        if record is not None and record.op == self.op:
+            return Done(Committed(record, tag, self.tried))
+        if record is None and unclear and self.deleting is not None:
+            return Done(Committed(None, tag, self.deleting))
+        return None
+
+    def decide(self, version: tuple[R | None, str]) -> Move[R] | Done[Committed[R] | Refusal]:
+        """Ask the chart, with facts of this very moment."""
+        record, _ = version
+        answer = self.chart.judge(self.event, Step(record, self.clock.wall(), self.facts(record), self.op))
+        return Done(answer) if isinstance(answer, Refusal) else answer
+
+    def write(self, version: tuple[R | None, str], plan: Move[R]) -> Done[Committed[R] | Refusal]:
+        """The one conditional write."""
+        self.tried = plan
+        try:
+            tag = self.cell.write(plan.write, plan.next, version[1])
+        except Unknown:
+            if plan.write is Write.DELETE:
+                self.deleting = plan
+            raise
+        return Done(Committed(plan.next, tag, plan))

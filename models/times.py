@@ -1,0 +1,33 @@
+"""Times as records write them: `2027-01-15T09:00:00Z`, whole seconds, UTC.
+
+Guarantees: what `stamp` writes, `seconds` reads back. A time read from a record is shown to people and never decides
+who may do what (rule C4).
+"""
+
+import re
+from datetime import UTC, datetime
+
+from models.errors import BadTime
+
+_SHAPE = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z")
+
+
+def stamp(seconds_since_epoch: float) -> str:
+    """The time as text, cut (not rounded) to the second."""
+    return datetime.fromtimestamp(int(seconds_since_epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds(text: str) -> float:
+    """The text as seconds since the epoch.
+
+    Raises:
+        BadTime: The text is not such a time, or names one that does not exist.
+    """
+    found = _SHAPE.fullmatch(text)
+    if found is None:
+        raise BadTime(f"{text[:64]!r} is not a time.", fix="Write it in UTC as 2027-01-15T09:00:00Z.")
+    try:
+        moment = datetime(*(int(part) for part in found.groups()[:6]), tzinfo=UTC)  # type: ignore[misc,arg-type]
+    except ValueError as err:
+        raise BadTime(f"{text!r} does not exist: {err}.", fix="Write it in UTC as 2027-01-15T09:00:00Z.") from err
+    return moment.timestamp() + float(found.group(7) or 0)
