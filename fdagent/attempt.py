@@ -98,4 +98,4 @@ def attempt(task: Task[V, P, T], *, clock: Clock, ids: Ids, tries: int = TRIES) 
 
 def pause_seconds(number: int, ids: Ids) -> float:
     """The jittered wait after try `number`: up to 20 ms, doubled each time, at most a second."""
-    return min(FIRST_PAUSE_SECONDS * 2**number, LONGEST_PAUSE_SECONDS) * ids.fraction()
+    return min(FIRST_PAUSE_SECONDS * 2.0**number, LONGEST_PAUSE_SECONDS) * ids.fraction()

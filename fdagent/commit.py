@@ -76,21 +76,18 @@ def commit(
     return answer
 
 
+@dataclass(slots=True)
 class _Change(Generic[R, F]):
     """One event on one record, as a task of the loop."""
 
-    def __init__(
-        self,
-        chart: Chart[R, F],
-        cell: Cell[R],
-        event: str,
-        op: str,
-        facts: Callable[[R | None], F],
-        clock: Clock,
-    ) -> None:
-        self.chart, self.cell, self.event, self.op, self.facts, self.clock = chart, cell, event, op, facts, clock
-        self.tried: Move[R] | None = None
-        self.deleting: Move[R] | None = None
+    chart: Chart[R, F]
+    cell: Cell[R]
+    event: str
+    op: str
+    facts: Callable[[R | None], F]
+    clock: Clock
+    tried: Move[R] | None = None
+    deleting: Move[R] | None = None
 
     @property
     def what(self) -> str:
@@ -105,7 +102,8 @@ class _Change(Generic[R, F]):
         """Recognise an earlier try of this very write."""
         record, tag = version
         if record is not None and record.op == self.op:
-            return Done(Committed(record, tag, self.tried))
+            move = self.tried if self.tried is not None and self.tried.dest == record.state else None
+            return Done(Committed(record, tag, move))
         if record is None and unclear and self.deleting is not None:
             return Done(Committed(None, tag, self.deleting))
         return None
