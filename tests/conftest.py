@@ -1,0 +1,6 @@
+"""What every test folder shares."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
