@@ -34,3 +34,21 @@ class FakeIds:
 
     def fraction(self) -> float:
         return 0.5
+
+
+@dataclass
+class FakeProcesses:
+    """One place; `alive` maps pids to start times."""
+
+    here: str = "host/boot/ns"
+    me: int = 100
+    alive: dict[int, float] = field(default_factory=lambda: {100: 1.0})
+
+    def place(self) -> str:
+        return self.here
+
+    def pid(self) -> int:
+        return self.me
+
+    def started_at(self, pid: int) -> float | None:
+        return self.alive.get(pid)

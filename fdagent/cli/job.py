@@ -1,0 +1,118 @@
+"""`enqueue` and `job`: ask for a run, and look at one whole."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fdagent.cli.options import Json, Project
+from fdagent.cli.where import Where, where
+from fdagent.errors import NotFound, Refused, UsageError
+
+if TYPE_CHECKING:
+    from fdagent.queue.jobs import Jobs
+    from models.job import Job
+
+
+def open_jobs(place: Where) -> "Jobs":
+    """The queue of a home; made when it is missing."""
+    from fdagent.queue.db import Database
+    from fdagent.queue.jobs import Jobs
+    from fdagent.system import SystemClock, SystemIds
+
+    return Jobs(Database(place.home), clock=SystemClock(), ids=SystemIds())
+
+
+def queue_of(place: Where) -> "Jobs | None":
+    """The queue of a home that has one; reading makes nothing."""
+    from fdagent.queue.db import NAME
+
+    return open_jobs(place) if (place.home / NAME).exists() else None
+
+
+def enqueue(
+    env: Annotated[str, typer.Argument(help="The environment.")],
+    entities: Annotated[list[str] | None, typer.Argument(help="Names or globs such as 'silver.*'; none: all.")] = None,
+    cascade: Annotated[bool, typer.Option("--cascade", help="And everything downstream.")] = False,
+    backfill: Annotated[str, typer.Option(help="'full': rebuild from all source rows.")] = "",
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
+    """Put a job into the queue; it works while an agent runs, too."""
+    from fdagent.project import graph
+    from fdagent.project.load import load_project
+    from fdagent.project.places import environment_named, require_local
+
+    if backfill not in {"", "full"}:
+        raise UsageError(f"--backfill {backfill!r} is not known.", fix="Use --backfill full.")
+    place = where(project)
+    loaded = load_project(place.project)
+    require_local(environment_named(loaded, env))
+    chosen = graph.select(loaded, entities or (), cascade=cascade)
+    job = _put(place, env, tuple(entities or ()), cascade=cascade, backfill=bool(backfill))
+    if as_json:
+        print(json.dumps({"id": job.id, "state": str(job.state), "entities": [entity.name for entity in chosen]}))
+        return
+    print(f"Queued {job.id}: {len(chosen)} tables of {env}. Run it with `fdagent run --until-idle`.")
+
+
+def _put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, backfill: bool) -> "Job":
+    from models.job import Job, JobState
+    from models.step import Refusal
+
+    jobs = open_jobs(place)
+    name = jobs.ids.new()[:12]
+    new = Job(
+        name,
+        JobState.QUEUED,
+        jobs.ids.new(),
+        env,
+        run_key=name,
+        dedupe_key=f"cli:{name}",
+        entities=entities,
+        cascade=cascade,
+        backfill=backfill,
+    )
+    answer = jobs.enqueue(new)
+    if isinstance(answer, Refusal):
+        raise Refused(str(answer))
+    return answer
+
+
+def job(
+    job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id, or its first letters.")],
+    project: Project = None,
+    as_json: Json = False,
+) -> None:
+    """Show one job whole: its tables, attempts and errors."""
+    found = find_job(queue_of(where(project)), job_id)
+    if as_json:
+        print(json.dumps(job_as_json(found), indent=2))
+        return
+    from fdagent.cli import view
+
+    view.job(found)
+
+
+def find_job(jobs: "Jobs | None", job_id: str) -> "Job":
+    """The one job whose id begins so.
+
+    Raises:
+        NotFound: None, or more than one.
+    """
+    found = [] if jobs is None else jobs.find(job_id)
+    if len(found) != 1:
+        what = "No job's id begins" if not found else f"{len(found)} jobs' ids begin"
+        raise NotFound(f"{what} with {job_id!r}.", fix="`fdagent status` lists the jobs.")
+    return found[0]
+
+
+def job_as_json(job: "Job") -> dict[str, Any]:
+    """A job for programs: times as text, what only the queue needs left out."""
+    from models.times import stamp
+
+    times = ("not_before", "deadline", "created_at", "started_at", "updated_at", "finished_at")
+    shown = ["id", "state", "env", "entities", "cascade", "backfill", "source", "run_key", "attempt", "max_attempts", "worker", "stop", "reason", "error", "category"]
+    values: dict[str, Any] = {name: getattr(job, name) for name in shown}
+    values |= {name: None if getattr(job, name) is None else stamp(getattr(job, name)) for name in times}
+    return values | {"state": str(job.state), "entities": list(job.entities), "tables": dict(job.tables)}

@@ -1,0 +1,57 @@
+"""`init` and `promote`: a person sets a project up, and says which version of it may run."""
+
+import getpass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fdagent.cli.options import Project
+from fdagent.cli.where import where
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="A folder that is empty or not there yet.")] = Path(),
+) -> None:
+    """Write a small metadata project that runs as it is."""
+    from fdagent.project.scaffold import write_scaffold
+
+    write_scaffold(folder)
+    go = "" if folder == Path() else f"cd {folder} && "
+    print(f"A metadata project is in {folder.resolve()}. Next:")
+    print(f"  {go}fdagent promote dev && fdagent enqueue dev && fdagent run --until-idle")
+
+
+def promote(
+    env: Annotated[str, typer.Argument(help="The environment, as environments.toml names it.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    project: Project = None,
+) -> int:
+    """Make this project's version the one that runs in an environment."""
+    from fdagent.fleet.release import open_control, promote, promoted_version
+    from fdagent.project.load import load_project
+    from fdagent.project.places import Places, environment_named
+    from fdagent.project.release import changes, git_commit
+    from fdagent.system import SystemClock, SystemIds
+
+    loaded = load_project(where(project).project)
+    environment = environment_named(loaded, env)
+    store = open_control(Places(loaded, environment))
+    sentences = changes(loaded, environment, promoted_version(store))
+    if not sentences:
+        print(f"{env} already runs metadata {loaded.metadata_version[:12]}…: nothing to promote.")
+        return 0
+    print("\n".join(sentences))
+    if not yes and not typer.confirm(f"Promote to {env}?"):
+        print("Nothing was changed.")
+        return 1
+    promote(
+        store,
+        loaded.metadata_version,
+        git_commit=git_commit(loaded.root),
+        by=getpass.getuser(),
+        clock=SystemClock(),
+        ids=SystemIds(),
+    )
+    print(f"{env} runs metadata {loaded.metadata_version[:12]}… from now on.")
+    return 0

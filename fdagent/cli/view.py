@@ -1,0 +1,162 @@
+"""How jobs, tables and runs look to a person: one place for words, colours and columns.
+
+Guarantees: nothing here decides or reads anything; colours go away when the output is not a terminal; text from data
+or errors is never taken for markup.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from models.run import RunRow
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fdagent.cli.where import Where
+from models.job import Job
+
+STYLES = {
+    "succeeded": "green",
+    "no_change": "green",
+    "already_done": "green",
+    "running": "cyan",
+    "queued": "yellow",
+    "skipped": "yellow",
+    "cancelled": "yellow",
+    "failed": "red",
+    "dead": "red",
+}
+UNLIMITED = 500
+"""Width of a table that is piped: a program's reader cuts no column."""
+
+
+def console() -> Console:
+    """The terminal; wide when piped, so that no column is cut."""
+    out = Console(highlight=False, markup=False, emoji=False)
+    return out if out.is_terminal else Console(highlight=False, markup=False, emoji=False, width=UNLIMITED)
+
+
+def grid(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, right: Sequence[str] = ()
+) -> None:
+    """Print a table; `right` names the columns of numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def state(name: str) -> Text:
+    """A state in its colour."""
+    return Text(name, STYLES.get(name, ""))
+
+
+def when(seconds: float | None) -> str:
+    """A time as this machine's people read it."""
+    return "" if seconds is None else datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def took(start: float | None, end: float | None) -> str:
+    """How long it took."""
+    return "" if start is None or end is None else f"{max(end - start, 0):.1f} s"
+
+
+def what(job: Job) -> str:
+    """What a job runs, in a few words."""
+    names = ", ".join(job.entities) or "all"
+    return names + (" and downstream" if job.cascade else "") + (" (backfill)" if job.backfill else "")
+
+
+def status(place: Where, counts: Mapping[str, int], unfinished: Sequence[Job], finished: Sequence[Job]) -> None:
+    """The queue on one page."""
+    out = console()
+    out.print(f"Agent {place.agent} · project {place.project} · home {place.home}")
+    if not counts:
+        out.print("The queue is empty. Ask for a run with `fdagent enqueue ENV`.")
+        return
+    out.print(Text(" · ").join(Text(f"{n} {name}", STYLES.get(name, "")) for name, n in counts.items()))
+    if unfinished:
+        rows = [
+            (job.id, state(job.state), job.env, what(job), f"{job.attempt}/{job.max_attempts}", when(job.not_before))
+            for job in unfinished
+        ]
+        grid("Running and waiting", ("id", "state", "env", "tables", "attempt", "not before"), rows)
+    if finished:
+        rows = [
+            (job.id, state(job.state), job.env, what(job), when(job.finished_at), job.error or job.reason)
+            for job in finished
+        ]
+        grid("Last jobs", ("id", "state", "env", "tables", "ended", "why"), rows)
+
+
+def job(found: Job) -> None:
+    """One job whole."""
+    out = console()
+    out.print(Text.assemble(("Job ", "bold"), (found.id, "bold"), " is ", state(found.state)))
+    lines = {
+        "environment": found.env,
+        "tables": what(found),
+        "asked for by": found.source,
+        "attempt": f"{found.attempt} of {found.max_attempts}",
+        "asked for": when(found.created_at),
+        "started": when(found.started_at),
+        "ended": when(found.finished_at),
+        "took": took(found.started_at, found.finished_at),
+        "worker": found.worker,
+        "asked to stop": found.stop,
+        "reason": found.reason,
+        "error": found.error,
+        "category": found.category,
+        "run key": found.run_key,
+    }
+    for name, value in lines.items():
+        if value:
+            out.print(f"  {name:14} {value}", soft_wrap=True)
+    rows = [(name, state(at.get("state", "")), f"{at.get('rows', 0):,}") for name, at in found.tables.items()]
+    if rows:
+        grid("Its tables", ("table", "state", "rows written"), rows, right=("rows written",))
+
+
+class Worked:
+    """Tells of work as it happens, and sums it up."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet, self.failed, self.jobs = quiet, 0, 0
+        self._out = console()
+
+    def job(self, found: Job, said: str) -> None:
+        """A job began, ended or was recovered."""
+        self.jobs += found.state != "running"
+        self.failed += said.startswith(("failed", "dead", "cancelled"))
+        if not self.quiet:
+            self._out.print(Text.assemble((f"job {found.id} ", "bold"), said))
+
+    def row(self, row: RunRow) -> None:
+        """A table ended."""
+        if self.quiet:
+            return
+        counts = {
+            "read": row.rows_read,
+            "inserted": row.rows_inserted,
+            "updated": row.rows_updated,
+            "deleted": row.rows_deleted,
+            "quarantined": row.rows_quarantined,
+        }
+        figures = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
+        why = f"  {row.error}" if row.error else ""
+        line = Text.assemble(
+            "  ", f"{row.entity:32} ", state(row.status), f"  {row.duration_ms / 1000:.2f} s  ", figures
+        )
+        self._out.print(line + Text(why, "red" if row.status == "failed" else ""), soft_wrap=True)
+
+    def trouble(self, sentence: str) -> None:
+        """Something a person should know."""
+        self._out.print(Text(sentence, "yellow"), soft_wrap=True)
+
+    def end(self) -> None:
+        """Nothing is left to do."""
+        if not self.quiet:
+            self._out.print("Nothing is waiting." if self.jobs else "Nothing was waiting.")

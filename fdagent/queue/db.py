@@ -1,0 +1,145 @@
+"""The queue file and its transactions: the only opener of both.
+
+Guarantees
+- A write transaction is taken whole (`BEGIN IMMEDIATE`) under a lock of the operating system, so it never fails for a
+  rival's sake and no rival starves; `kill -9` releases both.
+- `durable=True` survives power loss once it returned; `durable=False` survives `kill -9`, and what power loss may take
+  back costs a re-run only (claims, renewals).
+- Only the process that holds the checkpoint lock moves the write-ahead log into the file: overlapping checkpoints are
+  what damaged files in SQLite before 3.51.3.
+- A file that is not a queue of ours is refused in a sentence and left as it is.
+
+Does not work on a network drive.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+from fdagent.errors import DiskFull, GaveUp, HomeDenied, HomeError, QueueUnreadable
+from fdagent.stores.filelock import FileLock
+
+NAME = "queue.sqlite3"
+APPLICATION_ID = 0x66646167
+"""`fdag`: says in the file's header whose it is."""
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 30.0
+"""How long a write waits for rivals before it gives up; a write transaction takes about a millisecond."""
+CHECKPOINT_PAGES = 1000
+
+
+class Database:
+    """One connection to the queue file. Not for use by two threads at once: each opens its own.
+
+    Args:
+        home: The agent's home folder; made when it is missing.
+        checkpoints: Try to be the one process that checkpoints.
+
+    Raises:
+        HomeDenied: No rights there.
+        QueueUnreadable: The file is not a queue of ours.
+    """
+
+    def __init__(self, home: Path, *, checkpoints: bool = False) -> None:
+        self.path = home / NAME
+        self._full: bool | None = None
+        with self._sentences():
+            home.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(home / "queue.lock")
+            self._checkpoint_lock = FileLock(home / "queue.checkpoint.lock")
+            self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+            try:
+                self._connection.row_factory = sqlite3.Row
+                self._prepare()
+                self.checkpoints = checkpoints and self._checkpoint_lock.try_acquire()
+                self._connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES if self.checkpoints else 0}")
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        found = run("pragma application_id").fetchone()[0], run("pragma user_version").fetchone()[0]
+        if found == (APPLICATION_ID, SCHEMA_VERSION):
+            return
+        with self._lock:
+            empty = run("select count(*) from sqlite_schema").fetchone()[0] == 0
+            again = run("pragma application_id").fetchone()[0], run("pragma user_version").fetchone()[0]
+            if again == (APPLICATION_ID, SCHEMA_VERSION):
+                return
+            if not empty:
+                raise QueueUnreadable(
+                    f"{self.path} is a SQLite file, but not a queue of this version of fdagent.",
+                    fix="Move it away, or name another home folder.",
+                )
+            run("pragma journal_mode = wal")
+            schema = resources.files("fdagent.queue").joinpath("schema.sql").read_text(encoding="utf-8")
+            self._connection.executescript(
+                f"begin immediate; {schema} pragma application_id = {APPLICATION_ID};"
+                f" pragma user_version = {SCHEMA_VERSION}; commit;"
+            )
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """One write transaction; rolled back when the block raises.
+
+        Raises:
+            DiskFull, HomeDenied, QueueUnreadable, GaveUp: Nothing was written.
+        """
+        with self._sentences(), self._lock:
+            if durable is not self._full:
+                self._connection.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+                self._full = durable
+            self._connection.execute("begin immediate")
+            try:
+                yield self._connection
+                self._connection.execute("commit")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+                raise
+
+    def rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
+        """Read outside any transaction of ours: the newest committed rows."""
+        with self._sentences():
+            return self._connection.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """Close the connection; another process may checkpoint from now on."""
+        self._connection.close()
+        if self.checkpoints:
+            self._checkpoint_lock.release()
+
+    @contextlib.contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Turn what SQLite and the file system say into errors a person can act on."""
+        try:
+            yield
+        except sqlite3.Error as err:
+            raise _as_sentence(err, self.path) from err
+        except (PermissionError, FileExistsError, NotADirectoryError) as err:
+            raise HomeDenied(
+                f"The home folder {self.path.parent} can't be used: {err.strerror}.",
+                fix="Give this user rights to it, or name another with FABRIC_DESKTOP_HOME.",
+            ) from err
+
+
+def _as_sentence(err: sqlite3.Error, path: Path) -> HomeError | GaveUp:
+    name = getattr(err, "sqlite_errorname", "") or ""
+    if name.startswith("SQLITE_FULL"):
+        return DiskFull(f"No room is left for {path}; nothing was changed.", fix="Free some space and try again.")
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        return QueueUnreadable(
+            f"{path} can't be read as a queue: {err}. It was left as it is.",
+            fix="Move it away to start with an empty queue: tables that are done are not loaded twice.",
+        )
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+        return HomeDenied(
+            f"{path} can't be opened for writing: {err}.",
+            fix="Give this user rights to the home folder, or name another with FABRIC_DESKTOP_HOME.",
+        )
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return GaveUp(f"{path} was locked for {BUSY_SECONDS:.0f} s.", fix="See which program holds it, then try again.")
+    return HomeError(f"{path} could not be used: {err}.", fix="Look at the disk and the file's rights.")

@@ -1,0 +1,305 @@
+"""What the agent does with its jobs: each method is one transaction and, for each job it moves, one arrow of the chart.
+
+Guarantees
+- A job moves only by the chart, on the version that was read in the same transaction.
+- Finishing one job and claiming the next is one durable transaction; so are a table's run-log row and the progress
+  that says the table is done. A row is dropped only by `drop_batch`, after it is in the run log.
+- Nothing is claimed for a worker that is asked to stop: the caller doesn't ask.
+
+Does not know what a job does, and starts no process.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from fdagent.commit import Audit, Committed, commit
+from fdagent.errors import StoodDown
+from fdagent.ports import Clock, Ids, Processes
+from fdagent.queue.cell import JobCell, from_row
+from fdagent.queue.db import Database
+from machines.job import JOB
+from models.job import FINAL, Job, JobFacts, JobState
+from models.step import Refusal
+
+PRUNED_AT_ONCE = 500
+LISTED_AT_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who runs jobs: its label `<agent>/<n>`, and what must be equal before "its process is gone" may be said."""
+
+    label: str
+    place: str
+    pid: int
+    process_started_at: float
+
+
+class Seen(Protocol):
+    """Sightings: how long this process itself has seen the same version of a row."""
+
+    def seen(self, key: str, version: str) -> None:
+        """A row was met at this version."""
+        ...
+
+    def unchanged_for(self, key: str, version: str) -> float | None:
+        """Seconds this version has been seen for; None when it was never met."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The run-log rows of one attempt of one job, as JSON texts in the order the tables ended."""
+
+    job_id: str
+    attempt: int
+    env: str
+    rows: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Names the batch in the run log, for ever."""
+        return f"{self.job_id}/{self.attempt}"
+
+
+class Jobs:
+    """The queue as its users see it."""
+
+    def __init__(self, database: Database, *, clock: Clock, ids: Ids, audit: Audit[Job] | None = None) -> None:
+        self.database, self.clock, self.ids, self.audit = database, clock, ids, audit
+
+    def enqueue(self, new: Job, *, once: bool = False) -> Job | Refusal:
+        """Put a new job in.
+
+        Args:
+            new: The job, queued; `not_before` is at least now, so that the order of claims is the order of asking.
+            once: Its dedupe key may never come again while any row of it is kept (requests), not only while
+                an unfinished one is there.
+        """
+        ready = replace(new, not_before=max(new.not_before, self.clock.wall()))
+        with self.database.write(durable=True) as transaction:
+            where = "" if once else "and state in ('queued', 'running')"
+            sql = f"select 1 from job where dedupe_key = ? {where} limit 1"
+
+            def facts(_: Job | None) -> JobFacts:
+                return JobFacts(key_free=transaction.execute(sql, (new.dedupe_key,)).fetchone() is None, new=ready)
+
+            return _record(self._move(transaction, new.id, "enqueue", facts))
+
+    def claim(self, worker: Worker) -> Job | None:
+        """Take the job that has been due longest; None when none is due."""
+        with self.database.write(durable=False) as transaction:
+            return self._claim(transaction, worker)
+
+    def finish(
+        self, job: Job, event: str, facts: JobFacts, *, rows: Sequence[str] = (), next_for: Worker | None = None
+    ) -> tuple[Job | Refusal, Job | None]:
+        """End an attempt, with its last run-log rows, and claim the next job in the same transaction.
+
+        Args:
+            job: The claimed job.
+            event: succeed, fail, retry, bury or cancel.
+            facts: What the event needs; the claim is filled in here.
+            rows: Run-log rows (JSON) that go with the end.
+            next_for: Claim the next job for this worker.
+
+        Returns:
+            The finished job, or why it is refused (then nothing is written); and the next job, if one was due.
+        """
+        with self.database.write(durable=True) as transaction:
+            answer = self._move(transaction, job.id, event, lambda _: replace(facts, claim=job.claim))
+            if isinstance(answer, Committed):
+                _keep_rows(transaction, job, rows)
+            return _record(answer), None if next_for is None else self._claim(transaction, next_for)
+
+    def progress(self, job: Job, tables: Mapping[str, Any], row: str) -> None:
+        """Keep the run-log row of a table that ended, and say so in the job.
+
+        Raises:
+            StoodDown: The job is no longer this claim's; nothing was written.
+        """
+        facts = JobFacts(claim=job.claim, lapsed=False, tables=tables)
+        with self.database.write(durable=True) as transaction:
+            answer = self._move(transaction, job.id, "renew", lambda _: facts)
+            if isinstance(answer, Refusal):
+                raise StoodDown(f"Job {job.id} is no longer this worker's: {answer}.")
+            _keep_rows(transaction, job, (row,))
+
+    def renew(self, job: Job, *, lapsed: bool, tables: Mapping[str, Any] | None = None) -> Job | Refusal:
+        """Show that the job's worker lives. `lapsed`: whether the holder's own belief has ended."""
+        facts = JobFacts(claim=job.claim, lapsed=lapsed, tables=tables)
+        with self.database.write(durable=False) as transaction:
+            return _record(self._move(transaction, job.id, "renew", lambda _: facts))
+
+    def recover(self, seen: Seen, processes: Processes) -> list[Job]:
+        """Take back every running job that nobody runs any more; the jobs as they are now."""
+        running = [from_row(row) for row in self.database.rows("select * from job where state = 'running'")]
+        for job in running:
+            seen.seen(job.id, job.op)
+        left = [job.id for job in running if _left(job, seen, processes).open]
+        answers = [self._recover(job_id, seen, processes) for job_id in left]
+        return [answer for answer in answers if isinstance(answer, Job)]
+
+    def _recover(self, job_id: str, seen: Seen, processes: Processes) -> Job | Refusal:
+        def facts(job: Job | None) -> JobFacts:
+            left = _Left() if job is None else _left(job, seen, processes)
+            return JobFacts(lapsed=left.lapsed, process_gone=left.process_gone)
+
+        with self.database.write(durable=True) as transaction:
+            return _record(self._move(transaction, job_id, "recover", facts))
+
+    def ask(self, job_id: str, event: str, facts: JobFacts) -> Job | Refusal:
+        """A person's wish about one job: ask_to_stop, cancel, revive."""
+        with self.database.write(durable=True) as transaction:
+
+            def gather(job: Job | None) -> JobFacts:
+                free = (
+                    job is not None
+                    and transaction.execute(
+                        "select 1 from job where dedupe_key = ? and id <> ? and state in ('queued', 'running')",
+                        (job.dedupe_key, job.id),
+                    ).fetchone()
+                    is None
+                )
+                return replace(facts, key_free=free)
+
+            return _record(self._move(transaction, job_id, event, gather))
+
+    def prune(self, retention_seconds: float) -> int:
+        """Delete jobs that finished longer ago than they are kept and whose rows are in the run log; how many."""
+        before = self.clock.wall() - retention_seconds
+        sql = """select id from job where finished_at < ?
+            and not exists (select 1 from run_row where job_id = job.id) limit ?"""
+        with self.database.write(durable=False) as transaction:
+            ids = [row["id"] for row in transaction.execute(sql, (before, PRUNED_AT_ONCE))]
+            facts = JobFacts(retention_seconds=retention_seconds)
+            moved = [self._move(transaction, job_id, "prune", lambda _: facts) for job_id in ids]
+        return sum(isinstance(answer, Committed) for answer in moved)
+
+    def get(self, job_id: str) -> Job | None:
+        """One job."""
+        rows = self.database.rows("select * from job where id = ?", job_id)
+        return from_row(rows[0]) if rows else None
+
+    def find(self, start: str) -> list[Job]:
+        """The jobs whose id begins with `start`; only the one of that very id, where there is one."""
+        exact = self.get(start)
+        if exact is not None:
+            return [exact]
+        sql = "select * from job where substr(id, 1, ?) = ? limit 100"
+        return [from_row(row) for row in self.database.rows(sql, len(start), start)] if start else []
+
+    def unfinished(self) -> list[Job]:
+        """Running jobs, then queued ones in the order they are due."""
+        sql = f"select * from job where state = ? order by not_before limit {LISTED_AT_MOST}"
+        return [from_row(row) for state in ("running", "queued") for row in self.database.rows(sql, state)]
+
+    def finished(self, last: int) -> list[Job]:
+        """The jobs that finished last, newest first."""
+        sql = "select * from job where finished_at is not null order by finished_at desc limit ?"
+        return [from_row(row) for row in self.database.rows(sql, last)]
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs are in each state that has any."""
+        sql = """select state, count(*) as n from job where finished_at is not null group by state
+            union all select 'queued', count(*) from job where state = 'queued'
+            union all select 'running', count(*) from job where state = 'running'"""
+        found = {row["state"]: row["n"] for row in self.database.rows(sql)}
+        return {str(state): found[state] for state in JobState if found.get(state)}
+
+    def next_due(self) -> float | None:
+        """When the first queued job is due, in seconds since the epoch."""
+        return self.database.rows("select min(not_before) as at from job where state = 'queued'")[0]["at"]
+
+    def closed_batches(self) -> list[Batch]:
+        """Run-log rows whose attempt is over: nothing will be added to them."""
+        sql = """select r.job_id, r.attempt, r.env, r.row from run_row r left join job j on j.id = r.job_id
+            where j.id is null or j.state <> 'running' or j.attempt <> r.attempt order by r.seq"""
+        batches: dict[tuple[str, int, str], list[str]] = {}
+        for row in self.database.rows(sql):
+            batches.setdefault((row["job_id"], row["attempt"], row["env"]), []).append(row["row"])
+        return [Batch(*key, tuple(rows)) for key, rows in batches.items()]
+
+    def drop_batch(self, batch: Batch) -> None:
+        """Forget rows that are in the run log now."""
+        with self.database.write(durable=False) as transaction:
+            transaction.execute("delete from run_row where job_id = ? and attempt = ?", (batch.job_id, batch.attempt))
+
+    def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:
+        sql = "select id from job where state = 'queued' and not_before <= ? order by not_before limit 1"
+        row = transaction.execute(sql, (self.clock.wall(),)).fetchone()
+        if row is None:
+            return None
+        facts = JobFacts(
+            worker_free=True,
+            worker=worker.label,
+            place=worker.place,
+            pid=worker.pid,
+            process_started_at=worker.process_started_at,
+        )
+        answer = _record(self._move(transaction, row["id"], "claim", lambda _: facts))
+        return None if isinstance(answer, Refusal) else answer
+
+    def _move(
+        self, transaction: sqlite3.Connection, job_id: str, event: str, facts: Callable[[Job | None], JobFacts]
+    ) -> Committed[Job] | Refusal:
+        return commit(
+            JOB,
+            JobCell(transaction, job_id),
+            event,
+            op=self.ids.new(),
+            facts=facts,
+            clock=self.clock,
+            ids=self.ids,
+            audit=self.audit,
+            tries=1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Is a running job left alone?"""
+
+    lapsed: bool = False
+    process_gone: bool = False
+
+    @property
+    def open(self) -> bool:
+        return self.lapsed or self.process_gone
+
+
+def _left(job: Job, seen: Seen, processes: Processes) -> _Left:
+    unchanged = seen.unchanged_for(job.id, job.op)
+    here = bool(job.place) and job.place == processes.place()
+    return _Left(
+        lapsed=unchanged is not None and unchanged >= job.lease_seconds,
+        process_gone=here and processes.started_at(job.pid) != job.process_started_at,
+    )
+
+
+def _keep_rows(transaction: sqlite3.Connection, job: Job, rows: Sequence[str]) -> None:
+    transaction.executemany(
+        "insert into run_row (job_id, attempt, env, row) values (?, ?, ?, ?)",
+        [(job.id, job.attempt, job.env, row) for row in rows],
+    )
+
+
+def _record(answer: Committed[Job] | Refusal) -> Job | Refusal:
+    if isinstance(answer, Refusal):
+        return answer
+    if answer.record is None:
+        raise AssertionError("a job's arrow that deletes was asked for a job")
+    return answer.record
+
+
+def is_final(job: Job) -> bool:
+    """Has it ended?"""
+    return job.state in FINAL
+
+
+def row_text(row: Mapping[str, Any]) -> str:
+    """A run-log row as the queue keeps it."""
+    return json.dumps(row, separators=(",", ":"))

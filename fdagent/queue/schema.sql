@@ -1,0 +1,50 @@
+-- The queue of one agent. Columns of `job` are the fields of models/job.py; lists and maps are JSON text.
+create table if not exists job (
+  id text primary key,
+  state text not null,
+  op text not null,
+  env text not null,
+  run_key text not null,
+  dedupe_key text not null,
+  source text not null,
+  entities text not null,
+  cascade integer not null,
+  backfill integer not null,
+  version integer not null,
+  attempt integer not null,
+  max_attempts integer not null,
+  not_before real not null,
+  deadline real,
+  claim text not null,
+  worker text not null,
+  place text not null,
+  pid integer not null,
+  process_started_at real not null,
+  lease_seconds real not null,
+  renewals integer not null,
+  stop text not null,
+  tables text not null,
+  reason text not null,
+  error text not null,
+  category text not null,
+  created_at real not null,
+  started_at real,
+  updated_at real not null,
+  finished_at real
+) strict;
+
+-- Partial, so that a claim costs the same beside a million finished rows.
+create index if not exists job_due on job (not_before) where state = 'queued';
+create index if not exists job_running on job (id) where state = 'running';
+create index if not exists job_finished on job (finished_at, state) where finished_at is not null;
+create unique index if not exists job_dedupe on job (dedupe_key) where state in ('queued', 'running');
+
+-- Run-log rows, kept from the moment a table ends until they are in the run log. One batch is one attempt of one job.
+create table if not exists run_row (
+  seq integer primary key,
+  job_id text not null,
+  attempt integer not null,
+  env text not null,
+  row text not null
+) strict;
+create index if not exists run_row_batch on run_row (job_id, attempt);
