@@ -130,7 +130,7 @@ class Processes(Protocol):
         ...
 
     def started_at(self, pid: int) -> float | None:
-        """When process `pid` of this place started (epoch seconds); None when there is no such process."""
+        """When process `pid` started, or None when there is no such process; compared for equality within one place."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""Where the shared records live: three backends behind the `Store` port of `fdagent/ports.py`."""
