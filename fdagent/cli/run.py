@@ -32,7 +32,7 @@ def work(place: Where, *, quiet: bool) -> int:
     from fdagent.work.worker import Told, Work
 
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
-    database = Database(place.home, checkpoints=True)
+    database = Database(place.home)
     asked = _on_signals()
     pid = processes.pid()
     who = Worker(f"{place.agent}/1", processes.place(), pid, processes.started_at(pid) or 0.0)

@@ -5,8 +5,8 @@ Guarantees
   rival's sake and no rival starves; `kill -9` releases both.
 - `durable=True` survives power loss once it returned; `durable=False` survives `kill -9`, and what power loss may take
   back costs a re-run only (claims, renewals).
-- Only the process that holds the checkpoint lock moves the write-ahead log into the file: overlapping checkpoints are
-  what damaged files in SQLite before 3.51.3.
+- Checkpoints run under that same lock, so two never overlap: overlapping ones could damage the file in SQLite before
+  3.51.3.
 - A file that is not a queue of ours is refused in a sentence and left as it is.
 
 Does not work on a network drive.
@@ -27,7 +27,8 @@ APPLICATION_ID = 0x66646167
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 """How long a write waits for rivals before it gives up; a write transaction takes about a millisecond."""
-CHECKPOINT_PAGES = 1000
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""The write-ahead log is moved into the file when it is longer than this."""
 
 
 class Database:
@@ -35,26 +36,24 @@ class Database:
 
     Args:
         home: The agent's home folder; made when it is missing.
-        checkpoints: Try to be the one process that checkpoints.
 
     Raises:
         HomeDenied: No rights there.
         QueueUnreadable: The file is not a queue of ours.
     """
 
-    def __init__(self, home: Path, *, checkpoints: bool = False) -> None:
+    def __init__(self, home: Path) -> None:
         self.path = home / NAME
+        self._wal = Path(f"{self.path}-wal")
+        self._lock = FileLock(home / "queue.lock")
         self._full: bool | None = None
         with self._sentences():
             home.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(home / "queue.lock")
-            self._checkpoint_lock = FileLock(home / "queue.checkpoint.lock")
             self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 self._connection.row_factory = sqlite3.Row
+                self._connection.execute("pragma wal_autocheckpoint = 0")
                 self._prepare()
-                self.checkpoints = checkpoints and self._checkpoint_lock.try_acquire()
-                self._connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES if self.checkpoints else 0}")
             except BaseException:
                 self._connection.close()
                 raise
@@ -96,6 +95,8 @@ class Database:
             try:
                 yield self._connection
                 self._connection.execute("commit")
+                if self._wal.stat().st_size > CHECKPOINT_BYTES:
+                    self._connection.execute("pragma wal_checkpoint(passive)")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
@@ -107,10 +108,9 @@ class Database:
             return self._connection.execute(sql, values).fetchall()
 
     def close(self) -> None:
-        """Close the connection; another process may checkpoint from now on."""
-        self._connection.close()
-        if self.checkpoints:
-            self._checkpoint_lock.release()
+        """Close the connection; the last one to close moves the write-ahead log into the file."""
+        with self._sentences(), self._lock:
+            self._connection.close()
 
     @contextlib.contextmanager
     def _sentences(self) -> Iterator[None]:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 from fakes import FakeClock, FakeIds, FakeProcesses
-from fdagent.stores.sightings import Sightings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from fdagent.errors import Conflict, HomeDenied, QueueUnreadable, StoodDown
 from fdagent.queue.cell import JobCell, from_row, to_row
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
+from fdagent.stores.sightings import Sightings
 from models.job import FINAL, Job, JobFacts, JobState
 from models.step import Refusal, Write
 
@@ -287,14 +287,13 @@ def test_a_home_that_can_not_be_a_folder_is_a_sentence(tmp_path):
         Database(tmp_path / "file")
 
 
-def test_only_one_process_checkpoints(tmp_path):
-    first, second = Database(tmp_path, checkpoints=True), Database(tmp_path, checkpoints=True)
-    assert (first.checkpoints, second.checkpoints) == (True, False)
-    first.close()
-    third = Database(tmp_path, checkpoints=True)
-    assert third.checkpoints
-    third.close()
-    second.close()
+def test_the_write_ahead_log_is_moved_into_the_file_when_it_grows(jobs, monkeypatch):
+    monkeypatch.setattr("fdagent.queue.db.CHECKPOINT_BYTES", 64 * 1024)
+    sizes = []
+    for number in range(60):
+        jobs.enqueue(job(f"j{number}"))
+        sizes.append(jobs.database.path.stat().st_size)
+    assert sizes[-1] > sizes[0]
 
 
 def test_every_final_state_is_reached_by_the_queue(jobs):
