@@ -5,8 +5,8 @@ Guarantees
   rival's sake and no rival starves; `kill -9` releases both.
 - `durable=True` survives power loss once it returned; `durable=False` survives `kill -9`, and what power loss may take
   back costs a re-run only (claims, renewals).
-- Checkpoints run under that same lock, so two never overlap: overlapping ones could damage the file in SQLite before
-  3.51.3.
+- Checkpoints are part of a commit or of a close, both under that same lock, so two never overlap: overlapping ones could
+  damage the file in SQLite before 3.51.3.
 - A file that is not a queue of ours is refused in a sentence and left as it is.
 
 Does not work on a network drive.
@@ -27,8 +27,9 @@ APPLICATION_ID = 0x66646167
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 """How long a write waits for rivals before it gives up; a write transaction takes about a millisecond."""
-CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""The write-ahead log is moved into the file when it is longer than this."""
+CHECKPOINT_PAGES = 1000
+"""The commit that fills the write-ahead log this far moves it into the file; a log of a few MB is written over and over,
+which costs half of making it longer."""
 
 
 class Database:
@@ -44,7 +45,6 @@ class Database:
 
     def __init__(self, home: Path) -> None:
         self.path = home / NAME
-        self._wal = Path(f"{self.path}-wal")
         self._lock = FileLock(home / "queue.lock")
         self._full: bool | None = None
         with self._sentences():
@@ -52,7 +52,7 @@ class Database:
             self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 self._connection.row_factory = sqlite3.Row
-                self._connection.execute("pragma wal_autocheckpoint = 0")
+                self._connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
                 self._prepare()
             except BaseException:
                 self._connection.close()
@@ -95,8 +95,6 @@ class Database:
             try:
                 yield self._connection
                 self._connection.execute("commit")
-                if self._wal.stat().st_size > CHECKPOINT_BYTES:
-                    self._connection.execute("pragma wal_checkpoint(passive)")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fdagent.errors import Conflict, HomeDenied, QueueUnreadable, StoodDown
 from fdagent.queue.cell import JobCell, from_row, to_row
-from fdagent.queue.db import Database
+from fdagent.queue.db import CHECKPOINT_PAGES, Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.stores.sightings import Sightings
 from models.job import FINAL, Job, JobFacts, JobState
@@ -287,13 +287,15 @@ def test_a_home_that_can_not_be_a_folder_is_a_sentence(tmp_path):
         Database(tmp_path / "file")
 
 
-def test_the_write_ahead_log_is_moved_into_the_file_when_it_grows(jobs, monkeypatch):
-    monkeypatch.setattr("fdagent.queue.db.CHECKPOINT_BYTES", 64 * 1024)
-    sizes = []
-    for number in range(60):
+def test_the_write_ahead_log_is_moved_into_the_file_now_and_then_and_stays_short(jobs):
+    path = jobs.database.path
+    sizes, longest = set(), 0
+    for number in range(500):
         jobs.enqueue(job(f"j{number}"))
-        sizes.append(jobs.database.path.stat().st_size)
-    assert sizes[-1] > sizes[0]
+        sizes.add(path.stat().st_size)
+        longest = max(longest, path.with_name(f"{path.name}-wal").stat().st_size)
+    assert 2 <= len(sizes) <= 10
+    assert longest < 1.2 * CHECKPOINT_PAGES * 4096
 
 
 def test_every_final_state_is_reached_by_the_queue(jobs):
