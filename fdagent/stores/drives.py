@@ -11,9 +11,27 @@ from pathlib import Path
 MOUNTS = Path("/proc/self/mountinfo")
 
 _SERVED = frozenset(
-    "nfs nfs4 cifs smb3 smbfs smb2 ncpfs afs ceph 9p virtiofs vboxsf prl_fs drvfs coda orangefs pvfs2 lustre gpfs "
-    "beegfs glusterfs ocfs2 gfs gfs2 davfs davfs2 acfs panfs".split()
+    (
+        *("nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "afs", "ncpfs", "coda", "davfs", "davfs2"),
+        *("9p", "virtiofs", "vboxsf", "prl_fs", "drvfs"),
+        *(
+            "ceph",
+            "lustre",
+            "gpfs",
+            "beegfs",
+            "glusterfs",
+            "orangefs",
+            "pvfs2",
+            "panfs",
+            "ocfs2",
+            "gfs",
+            "gfs2",
+            "acfs",
+        ),
+    )
 )
+"""By what another machine, the host of a virtual one, or several machines at once serve."""
+
 _LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.ntfs-3g", "fuse.lxcfs"})
 """File systems in user space that keep their files on this machine; every other `fuse.*` is taken to be remote."""
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
 
+from fdagent.errors import Unavailable
 from fdagent.ports import Clock
 from fdagent.system import SystemClock
 
@@ -171,19 +172,19 @@ class FileLock:
 class Files(Protocol):
     """The few other calls in which POSIX and Windows differ."""
 
-    def replace(self, source: str, target: str) -> None:
+    def replace(self, source: Path, target: Path) -> None:
         """Put `source` in the place of `target`, all or nothing."""
         ...
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: Path) -> None:
         """Delete one file."""
         ...
 
-    def open(self, path: str) -> int:
+    def open(self, path: Path) -> int:
         """A descriptor to read `path` by; never waits for a pipe, never follows a link in its last part."""
         ...
 
-    def sync_folder(self, path: str) -> None:
+    def sync_folder(self, path: Path) -> None:
         """Make what `replace` and `remove` did in this folder survive a loss of power."""
         ...
 
@@ -191,19 +192,19 @@ class Files(Protocol):
 class PosixFiles:
     """Linux and macOS. A PermissionError here is about rights and passed on at once."""
 
-    def replace(self, source: str, target: str) -> None:
+    def replace(self, source: Path, target: Path) -> None:
         """rename(2)."""
-        os.rename(source, target)  # noqa: PTH104 - strings all the way: a Path costs more than the call
+        source.replace(target)
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: Path) -> None:
         """unlink(2)."""
-        os.unlink(path)  # noqa: PTH108 - as above
+        path.unlink()
 
-    def open(self, path: str) -> int:
+    def open(self, path: Path) -> int:
         """Not through a link, and without waiting for the other end of a pipe someone put there."""
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
 
-    def sync_folder(self, path: str) -> None:
+    def sync_folder(self, path: Path) -> None:
         """fsync(2) of the folder."""
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -226,40 +227,43 @@ class WindowsFiles:
         self,
         clock: Clock,
         *,
-        move: Callable[[str, str], None],
-        unlink: Callable[[str], None] = os.unlink,
-        opens: Callable[[str, int], int] = os.open,
+        move: Callable[[Path, Path], object],
+        unlink: Callable[[Path], None] = Path.unlink,
+        opens: Callable[[Path, int], int] = os.open,
     ) -> None:
         self._clock = clock
         self._move = move
         self._unlink = unlink
         self._opens = opens
 
-    def replace(self, source: str, target: str) -> None:
+    def replace(self, source: Path, target: Path) -> None:
         """Refused while another has `target` open without sharing: tried again."""
-        self._patiently(lambda: self._move(source, target))
+        self._patiently(target, lambda: self._move(source, target))
 
-    def remove(self, path: str) -> None:
+    def remove(self, path: Path) -> None:
         """The same."""
-        self._patiently(lambda: self._unlink(path))
+        self._patiently(path, lambda: self._unlink(path))
 
-    def open(self, path: str) -> int:
+    def open(self, path: Path) -> int:
         """A name whose deletion is pending answers "permission denied" until its last reader is done: tried again."""
         flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
-        return self._patiently(lambda: self._opens(path, flags))
+        return self._patiently(path, lambda: self._opens(path, flags))
 
-    def sync_folder(self, path: str) -> None:
+    def sync_folder(self, path: Path) -> None:
         """Nothing to do: `move` came back only when it was on disk, and NTFS logs a deletion."""
 
-    def _patiently(self, action: Callable[[], T]) -> T:
-        """Try again while Windows refuses, for at most REFUSED_SECONDS; then its own error."""
+    def _patiently(self, path: Path, action: Callable[[], T]) -> T:
+        """Try again while Windows refuses, for at most REFUSED_SECONDS: which of the reasons it is can't be told."""
         end = self._clock.elapsed() + REFUSED_SECONDS
         while True:
             try:
                 return action()
-            except PermissionError:
+            except PermissionError as error:
                 if self._clock.elapsed() >= end:
-                    raise
+                    raise Unavailable(
+                        f"Windows refused to touch {path} for {REFUSED_SECONDS:.0f} s.",
+                        fix="Another program has it open, it is being deleted, or this account has no right to it.",
+                    ) from error
                 self._clock.sleep(POLL_SECONDS)
 
 
@@ -279,12 +283,12 @@ def system_files(clock: Clock | None = None) -> Files:
     return PosixFiles()
 
 
-def _move_through(source: str, target: str) -> None:
+def _move_through(source: Path, target: Path) -> None:
     """MoveFileEx, replacing, back only when the move is on disk: `os.replace` doesn't ask for the latter."""
     if sys.platform == "win32":
         import ctypes
 
         replace_existing, write_through = 0x1, 0x8
-        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-        if not kernel.MoveFileExW(ctypes.c_wchar_p(source), ctypes.c_wchar_p(target), replace_existing | write_through):
+        move = ctypes.WinDLL("kernel32", use_last_error=True).MoveFileExW
+        if not move(ctypes.c_wchar_p(str(source)), ctypes.c_wchar_p(str(target)), replace_existing | write_through):
             raise ctypes.WinError(ctypes.get_last_error())
