@@ -2,7 +2,7 @@
 
     FdagentError                        exit 1
     ├── InvalidInput                    exit 2   wrong usage, configuration or data; nothing was changed
-    │   ├── BadRecord, BadId, BadTime            (models/errors.py)
+    │   ├── BadRecord, BadId, BadTime, NewerContract (models/errors.py)
     │   ├── UsageError                           a command's words are off
     │   ├── ConfigError                          agent.toml, all its problems at once
     │   └── ProjectError                         a metadata project, all its problems at once
@@ -32,7 +32,7 @@
 `retryable` says whether another attempt of the same job may end differently.
 """
 
-from models.errors import BadId, BadRecord, BadTime, Category, FdagentError, InvalidInput
+from models.errors import BadId, BadRecord, BadTime, Category, FdagentError, InvalidInput, NewerContract
 
 __all__ = [
     "BadId",
@@ -52,6 +52,7 @@ __all__ = [
     "HomeError",
     "InvalidInput",
     "MarksUnknown",
+    "NewerContract",
     "NotATable",
     "NotFound",
     "ProjectError",

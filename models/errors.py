@@ -54,6 +54,10 @@ class BadRecord(InvalidInput):
     """A shared record that can't be read as one: not JSON, too large, a wrong type, a broken invariant."""
 
 
+class NewerContract(InvalidInput):
+    """A shared record of a contract this version doesn't know: it is left alone and reported."""
+
+
 class BadId(InvalidInput):
     """An id that may not be part of a path."""
 

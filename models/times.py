@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from models.errors import BadTime
 
-_SHAPE = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z")
+_SHAPE = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z", re.ASCII)
 
 
 def stamp(seconds_since_epoch: float) -> str:
@@ -31,3 +31,13 @@ def seconds(text: str) -> float:
     except ValueError as err:
         raise BadTime(f"{text!r} does not exist: {err}.", fix="Write it in UTC as 2027-01-15T09:00:00Z.") from err
     return moment.timestamp() + float(found.group(7) or 0)
+
+
+def reached(moment: float | None, now: float | None) -> bool:
+    """Is it `moment` or later? No, when either is not known."""
+    return moment is not None and now is not None and now >= moment
+
+
+def ahead(moment: float | None, now: float | None) -> bool:
+    """Is it earlier than `moment`? No, when either is not known: so this is not the opposite of `reached`."""
+    return moment is not None and now is not None and now < moment
