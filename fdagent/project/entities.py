@@ -127,7 +127,7 @@ def _load(top: Table, sources: tuple[EntitySource, ...]) -> Load:
     mode_known = table.values.get("mode") == mode
     key, order_by = table.columns("key"), table.column("order_by")
     # A tie is never settled by chance: without an order there is no newest row.
-    on_duplicate: OnDuplicate = "newest" if order_by else "quarantine"
+    on_duplicate: OnDuplicate = "newest" if order_by or mode not in KEYED_MODES else "quarantine"
     load = Load(
         mode=mode,
         key=key,

@@ -29,11 +29,10 @@ class Files:
         self.root = Path(os.path.realpath(root))
         self._findings = findings
 
-    def entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """What lies in a folder, by name, without hidden files; empty when it is not there or can't be read."""
+    def names(self, folder: str) -> list[str]:
+        """What lies in a folder, sorted, without hidden files; empty when it is not there or can't be read."""
         try:
-            with os.scandir(self.root / folder) as listing:
-                found = sorted((entry for entry in listing if entry.name[0] != "."), key=lambda entry: entry.name)
+            found = sorted(path.name for path in (self.root / folder).iterdir() if not path.name.startswith("."))
         except FileNotFoundError:
             return []
         except NotADirectoryError:
@@ -45,6 +44,10 @@ class Files:
         if len(found) > MAX_ENTRIES:
             self._findings.add(folder, "", f"holds {len(found)} files and folders; {MAX_ENTRIES} are allowed")
         return found[:MAX_ENTRIES]
+
+    def is_folder(self, path: str) -> bool:
+        """Is there a folder, or a link to one?"""
+        return os.path.isdir(self.root / path)  # noqa: PTH112  Path.is_dir raises where links go in a circle
 
     def text(self, file: str, *, named_by: tuple[str, str] | None = None) -> str | None:
         """A file's text; None when it can't be had, which is reported at `named_by` (file, key), else at the file."""
@@ -69,8 +72,10 @@ class Files:
             return tomllib.loads(text)
         except RecursionError:
             self._findings.add(file, "", "not valid TOML: values are nested too deeply")
-        except ValueError as error:  # TOMLDecodeError, or a number with thousands of digits
+        except tomllib.TOMLDecodeError as error:
             self._findings.add(file, *_where_and_what(str(error), text))
+        except ValueError:  # Python reads numbers of a few thousand digits
+            self._findings.add(file, "", "not valid TOML: a number has too many digits")
         return None
 
     def _bytes(self, file: str, where: str, key: str, what: str) -> bytes | None:
@@ -88,7 +93,7 @@ class Files:
                     return body
                 problem = f"is larger than {MAX_BYTES} bytes, which is the most that is read"
         except FileNotFoundError:
-            problem = "not found"
+            problem = "is missing"
         except OSError as error:
             problem = f"can't be read: {_reason(error)}"
         self._findings.add(where, key, f"{what}{problem}")

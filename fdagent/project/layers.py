@@ -20,6 +20,8 @@ LAYER_KEYS = ("rank", "lakehouse", "schema")
 ENVIRONMENT_KEYS = ("target", "vars", "workspace", "keys_workspace", "lakehouses")
 META, KEYS = "LH_Meta", "LH_Keys"
 MAX_RANK = 1000
+UNKNOWN_RANK = -1
+"""The rank of a layer that is not declared, or declared with a rank that is none: no reference is judged by it."""
 
 Target = Literal["local", "fabric"]
 
@@ -80,7 +82,7 @@ def _layer(name: str, table: Table) -> Layer:
     ):
         if value and problem:
             table.problem(key, f"{found(value)} {problem}")
-    rank = table.whole("rank", 0, MAX_RANK, 0, required=True)
+    rank = table.whole("rank", 0, MAX_RANK, UNKNOWN_RANK, required=True)
     return Layer(name=name, rank=rank, lakehouse=lakehouse, schema=schema or None)
 
 

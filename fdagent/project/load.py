@@ -5,12 +5,13 @@ all that could be seen in this reading, one sentence a problem. Does not guarant
 gives one state of it; the metadata version then names what was read.
 """
 
+from itertools import islice
 from pathlib import Path
 
 from fdagent.errors import ProjectError
 from fdagent.project.entities import read_entity
 from fdagent.project.files import Files
-from fdagent.project.layers import ENVIRONMENTS_FILE, LAYERS_FILE, read_environments, read_layers
+from fdagent.project.layers import ENVIRONMENTS_FILE, LAYERS_FILE, UNKNOWN_RANK, read_environments, read_layers
 from fdagent.project.model import Entity, Environment, Layer, Project
 from fdagent.project.names import equal_but_for_case, part_problem
 from fdagent.project.problems import Findings, did_you_mean, found, printable
@@ -86,55 +87,51 @@ def _entities(
     if not places and not findings.sentences:
         findings.add(ENTITIES_FOLDER, "", "holds no entity, expected files such as entities/bronze/orders.toml")
     entities: dict[str, Entity] = {}
-    for name, file in places.items():
-        folder, table = name.split(".", 1)
-        layer = (layers or {}).get(folder) or Layer(name=folder, rank=0, lakehouse="")
-        entity = read_entity(files, findings, file, layer, table)
+    for name, file in islice(places.items(), MAX_ENTITIES):
+        _, folder, base = file.split("/")
+        layer = (layers or {}).get(folder) or Layer(name=folder, rank=UNKNOWN_RANK, lakehouse="")
+        entity = read_entity(files, findings, file, layer, base[: -len(_SUFFIX)])
         if entity is not None:
             entities[name] = entity
-    known_layers = {name: entity for name, entity in entities.items() if layers and entity.layer.name in layers}
-    check_references(entities, places.keys(), places, findings)
+    check_references(entities, places, findings)
     check_variables(entities.values(), environments, places, findings)
-    check_places(known_layers.values(), places, findings)
+    check_places(entities.values(), places, findings)
     return entities
 
 
 def _entity_files(files: Files, layers: dict[str, Layer] | None, findings: Findings) -> dict[str, str]:
     """Entity name -> its file, for every file that is an entity's; what lies where it is not read is reported."""
     places: dict[str, str] = {}
-    folders = []
-    for entry in files.entries(ENTITIES_FOLDER):
-        path = f"{ENTITIES_FOLDER}/{entry.name}"
-        if entry.is_dir():
-            folders.append(entry.name)
-        elif entry.name.lower().endswith(_SUFFIX):
-            findings.add(path, "", "lies in no layer's folder, expected entities/<layer>/<table>.toml")
-    for folder in folders:
+    for folder in files.names(ENTITIES_FOLDER):
         path = f"{ENTITIES_FOLDER}/{folder}"
+        if not files.is_folder(path):
+            if folder.lower().endswith(_SUFFIX):
+                findings.add(path, "", "lies in no layer's folder, expected entities/<layer>/<table>.toml")
+            continue
         tables = _tables(files, path, findings)
-        if layers is not None and folder not in layers and (tables or folder != "__pycache__"):
+        if layers and folder not in layers and (tables or folder != "__pycache__"):
             findings.add(path, "", f"{found(folder)} is not a layer of {LAYERS_FILE}{did_you_mean(folder, layers)}")
         places.update({f"{folder}.{table}": f"{path}/{table}{_SUFFIX}" for table in tables})
     if len(places) > MAX_ENTITIES:
         findings.add(ENTITIES_FOLDER, "", f"holds {len(places)} entities; {MAX_ENTITIES} are allowed")
-    return dict(list(places.items())[:MAX_ENTITIES])
+    return places
 
 
 def _tables(files: Files, path: str, findings: Findings) -> list[str]:
-    """The tables that have a file in a layer's folder, their names checked."""
+    """The tables that have a file in a layer's folder, whatever their names are; a bad name is reported."""
     tables = []
-    for entry in files.entries(path):
-        file = f"{path}/{entry.name}"
-        stem = entry.name[: -len(_SUFFIX)]
-        if not entry.name.lower().endswith(_SUFFIX):
-            if entry.is_dir() and any(inner.name.lower().endswith(_SUFFIX) for inner in files.entries(file)):
+    for name in files.names(path):
+        file = f"{path}/{name}"
+        stem = name[: -len(_SUFFIX)]
+        if not name.lower().endswith(_SUFFIX):
+            if files.is_folder(file) and any(inner.lower().endswith(_SUFFIX) for inner in files.names(file)):
                 findings.add(file, "", "holds entities that are not read, expected entities/<layer>/<table>.toml")
-        elif not entry.name.endswith(_SUFFIX):
+        elif not name.endswith(_SUFFIX):
             findings.add(file, "", f"expected the ending {_SUFFIX} in small letters")
-        elif problem := part_problem(stem):
-            findings.add(file, "", f"the table name {found(stem)} {problem}")
         else:
             tables.append(stem)
+            if problem := part_problem(stem):
+                findings.add(file, "", f"the table name {found(stem)} {problem}")
     for one, other in equal_but_for_case(tables):
         findings.add(f"{path}/{other}{_SUFFIX}", "", f"{found(one)} and {found(other)} differ only in letter case")
     return tables

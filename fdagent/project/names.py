@@ -7,6 +7,7 @@ are not equal but for case is the caller's to see. Does not know about columns t
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from models.ids import MAX_LENGTH, id_problem
 
@@ -65,11 +66,11 @@ def word_problem(text: str) -> str:
     return ""
 
 
-def equal_but_for_case(names: "list[str] | tuple[str, ...]") -> list[tuple[str, str]]:
+def equal_but_for_case(names: Iterable[str]) -> list[tuple[str, str]]:
     """Pairs of names that are one name to Windows and to Fabric: each later one with the first of its kind."""
     first: dict[str, str] = {}
     pairs = []
-    for name in names:
+    for name in dict.fromkeys(names):
         known = first.setdefault(name.casefold(), name)
         if known != name:
             pairs.append((known, name))

@@ -11,7 +11,7 @@ from pathlib import Path
 from fdagent.errors import NotFound, UsageError
 from fdagent.project.layers import META
 from fdagent.project.model import Entity, Environment, Project
-from fdagent.project.problems import did_you_mean, printable
+from fdagent.project.problems import nearest, printable
 from fdagent.project.references import quarantine_table
 from fdagent.project.source import expand
 
@@ -28,8 +28,11 @@ def environment_named(project: Project, name: str) -> Environment:
     """
     environment = project.environments.get(name)
     if environment is None:
-        hint = did_you_mean(name, project.environments)
-        raise NotFound(f"There is no environment `{printable(name)}` in {project.root}{hint or '.'}")
+        meant = nearest(name, project.environments)
+        raise NotFound(
+            f"There is no environment `{printable(name)}` in {project.root}.",
+            fix=f"Did you mean `{meant}`?" if meant else f"Known: {', '.join(sorted(project.environments))}.",
+        )
     return environment
 
 

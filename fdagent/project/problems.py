@@ -23,8 +23,8 @@ class Findings:
 
     def add(self, file: str, key: str, what: str) -> None:
         """Add one: `key` is such as `[load] mode`, or empty for the file as a whole; `what` lacks its full stop."""
-        place = f"{printable(file)}, {printable(key)}" if key else printable(file)
-        self.sentences.append(f"{place}: {what}{'' if what.endswith('?') else '.'}")
+        place = f"{file}, {key}" if key else file
+        self.sentences.append(printable(f"{place}: {what}{'' if what.endswith('?') else '.'}"))
 
 
 def printable(text: str) -> str:

@@ -4,24 +4,21 @@ Guarantees: each problem stands once, with the file and key to change. Takes ent
 the names of those that could not, so that one broken file does not make every reference to it a problem.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from fdagent.project.graph import MAX_CYCLES, cycles
-from fdagent.project.layers import META
+from fdagent.project.layers import META, UNKNOWN_RANK
 from fdagent.project.model import Entity, EntitySource, Environment
 from fdagent.project.problems import Findings, did_you_mean, found
 from fdagent.project.source import ONLY_ALIAS, expand, variables
 
 
-def check_references(
-    entities: Mapping[str, Entity], names: Collection[str], files: Mapping[str, str], findings: Findings
-) -> None:
+def check_references(entities: Mapping[str, Entity], files: Mapping[str, str], findings: Findings) -> None:
     """Every entity that is read exists, is another one, has no higher rank, and does not read its reader.
 
     Args:
         entities: Those that could be read.
-        names: All that have a file, readable or not.
-        files: Each entity's file, relative to the project's root.
+        files: Each entity that has a file, readable or not, and that file, relative to the project's root.
         findings: Where problems go.
     """
     hints: dict[str, str] = {}
@@ -30,11 +27,11 @@ def check_references(
             problem = ""
             if source.entity == entity.name:
                 problem = f"`{entity.name}` reads itself"
-            elif source.entity not in names:
+            elif source.entity not in files:
                 if source.entity not in hints:
-                    hints[source.entity] = did_you_mean(source.entity, names)
+                    hints[source.entity] = did_you_mean(source.entity, files)
                 problem = f"there is no entity {found(source.entity)}{hints[source.entity]}"
-            elif source.entity in entities and entities[source.entity].layer.rank > entity.layer.rank:
+            elif source.entity in entities and entities[source.entity].layer.rank > entity.layer.rank > UNKNOWN_RANK:
                 read = entities[source.entity].layer
                 problem = (
                     f"`{source.entity}` has rank {read.rank}, expected at most {entity.layer.rank}, the reader's own"
@@ -75,7 +72,7 @@ def check_places(entities: Iterable[Entity], files: Mapping[str, str], findings:
     for entity in entities:
         layer = entity.layer
         if not layer.lakehouse:
-            continue  # the layer itself was reported
+            continue  # its layer was reported
         tables = (
             (layer.lakehouse, layer.schema or "", entity.table),
             (META, "", quarantine_table(entity)),

@@ -26,7 +26,7 @@ ONLY_ALIAS = "source"
 """The alias of `files` and of a single `entity`."""
 MAX_LAG_SECONDS = 366 * 86_400
 
-_ENTITY = re.compile(r"[^.]+\.[^.]+")
+_ENTITY = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _LAG = re.compile(r"(\d{1,9})([smhd])")
 _LAG_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
@@ -40,6 +40,8 @@ _PACKED = (".gz", ".zip", ".zst", ".bz2", ".xz", ".7z", ".tar")
 _ODD_ENCODINGS = frozenset(
     {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem", "utf-7"}
 )
+_NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
+"""Files among the zones that mean something else on each machine, or nothing."""
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 Sources = tuple[FileSource | None, tuple[EntitySource, ...]]
@@ -79,6 +81,7 @@ def _files(source: Table) -> FileSource:
         problem = _pattern_problem(pattern)
         if problem:
             source.problem("files", problem)
+            pattern = ""
     take: Take = source.choice("take", get_args(Take), "new")
     return FileSource(files=pattern, take=take, csv=_csv(source.table("csv", CSV_KEYS, shown="[source.csv]")))
 
@@ -120,11 +123,13 @@ def _aliases(source: Table) -> tuple[EntitySource, ...]:
 def _alias(source: Table, name: str) -> EntitySource | None:
     value = source.values[name]
     if name in SOURCE_KEYS:
-        source.problem(name, "goes with `files` or `entity`; an alias has its own, as in `o = { entity = …, lag = … }`")
+        advice = "; an alias has its own: `o = { entity = …, watermark = … }`" if name in ALIAS_KEYS else ""
+        source.problem(name, f"goes with `{'entity' if advice else 'files'}`{advice}")
         return None
     problem = word_problem(name)
     if problem:
         source.problem("", f"the alias {found(name)} {problem}")
+        return None
     if isinstance(value, dict):
         table = Table(value, source.file, f"{source.path} {name}", source.findings, ALIAS_KEYS)
         return _entity_source(name, table)
@@ -275,15 +280,15 @@ def _type(table: Table) -> str:
 def _zone(table: Table) -> str:
     text = table.text("zone", expected='a time zone such as "Europe/Zurich"')
     if text and not _is_zone(text):
-        meant = nearest(text, available_timezones())
+        meant = nearest(text, available_timezones() - _NO_ZONES)
         hint = f"; did you mean `{meant}`?" if meant else ""
         table.problem("zone", f'found {found(text)}, expected a time zone such as "Europe/Zurich"{hint}')
     return text
 
 
 def _is_zone(text: str) -> bool:
-    """Does this machine's time zone data know it? `localtime` is a file there, but another one on each machine."""
-    if text in ("localtime", "posixrules", "Factory"):
+    """Does this machine's time zone data know it?"""
+    if text in _NO_ZONES:
         return False
     try:
         ZoneInfo(text)

@@ -5,7 +5,6 @@ is reported and the default returned, so that the reading goes on and finds the 
 Does not know what the keys mean.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -112,9 +111,9 @@ class Table:
             return None
         value = self.values[key]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and not math.isnan(value) and above < value <= at_most:
+        if is_number and above < value <= at_most:  # which NaN is not
             return float(value)
-        self.wrong(key, f"{unit} above {above:g} and at most {at_most:g}")
+        self.wrong(key, f"{unit} above {above:g} and at most {at_most:.15g}")
         return None
 
     def whole(self, key: str, low: int, high: int, default: int, *, required: bool = False) -> int:
