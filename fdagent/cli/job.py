@@ -49,14 +49,15 @@ def enqueue(
     loaded = load_project(place.project)
     require_local(environment_named(loaded, env))
     chosen = graph.select(loaded, entities or (), cascade=cascade)
-    job = _put(place, env, tuple(entities or ()), cascade=cascade, backfill=bool(backfill))
+    job = put(place, env, tuple(entities or ()), cascade=cascade, backfill=bool(backfill))
     if as_json:
         print(json.dumps({"id": job.id, "state": str(job.state), "entities": [entity.name for entity in chosen]}))
         return
     print(f"Queued {job.id}: {len(chosen)} tables of {env}. Run it with `fdagent run --until-idle`.")
 
 
-def _put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, backfill: bool) -> "Job":
+def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, backfill: bool) -> "Job":
+    """Put a new job into a home's queue."""
     from models.job import Job, JobState
     from models.step import Refusal
 
@@ -112,7 +113,23 @@ def job_as_json(job: "Job") -> dict[str, Any]:
     from models.times import stamp
 
     times = ("not_before", "deadline", "created_at", "started_at", "updated_at", "finished_at")
-    shown = ["id", "state", "env", "entities", "cascade", "backfill", "source", "run_key", "attempt", "max_attempts", "worker", "stop", "reason", "error", "category"]
+    shown = [
+        "id",
+        "state",
+        "env",
+        "entities",
+        "cascade",
+        "backfill",
+        "source",
+        "run_key",
+        "attempt",
+        "max_attempts",
+        "worker",
+        "stop",
+        "reason",
+        "error",
+        "category",
+    ]
     values: dict[str, Any] = {name: getattr(job, name) for name in shown}
     values |= {name: None if getattr(job, name) is None else stamp(getattr(job, name)) for name in times}
     return values | {"state": str(job.state), "entities": list(job.entities), "tables": dict(job.tables)}

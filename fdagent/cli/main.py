@@ -79,7 +79,7 @@ def run(app: typer.Typer, words: list[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said to it.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 0
     return answer if isinstance(answer, int) else 0
 

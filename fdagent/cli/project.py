@@ -1,6 +1,7 @@
 """`init` and `promote`: a person sets a project up, and says which version of it may run."""
 
 import getpass
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from fdagent.cli.options import Project
 from fdagent.cli.where import where
+from fdagent.errors import UsageError
 
 
 def init(
@@ -34,24 +36,29 @@ def promote(
     from fdagent.project.release import changes, git_commit
     from fdagent.system import SystemClock, SystemIds
 
+    clock, ids = SystemClock(), SystemIds()
     loaded = load_project(where(project).project)
     environment = environment_named(loaded, env)
-    store = open_control(Places(loaded, environment))
-    sentences = changes(loaded, environment, promoted_version(store))
+    store = open_control(Places(loaded, environment), clock=clock, ids=ids)
+    shown = promoted_version(store)
+    sentences = changes(loaded, environment, shown)
     if not sentences:
         print(f"{env} already runs metadata {loaded.metadata_version[:12]}…: nothing to promote.")
         return 0
     print("\n".join(sentences))
+    if not yes and not sys.stdin.isatty():
+        raise UsageError("Nobody is there to ask whether to promote.", fix="Add --yes.")
     if not yes and not typer.confirm(f"Promote to {env}?"):
         print("Nothing was changed.")
         return 1
     promote(
         store,
         loaded.metadata_version,
+        shown=shown,
         git_commit=git_commit(loaded.root),
         by=getpass.getuser(),
-        clock=SystemClock(),
-        ids=SystemIds(),
+        clock=clock,
+        ids=ids,
     )
     print(f"{env} runs metadata {loaded.metadata_version[:12]}… from now on.")
     return 0

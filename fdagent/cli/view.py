@@ -7,7 +7,6 @@ or errors is never taken for markup.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from models.run import RunRow
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from fdagent.cli.where import Where
 from models.job import Job
+from models.run import RunRow
 
 STYLES = {
     "succeeded": "green",

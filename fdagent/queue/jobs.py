@@ -212,7 +212,8 @@ class Jobs:
 
     def next_due(self) -> float | None:
         """When the first queued job is due, in seconds since the epoch."""
-        return self.database.rows("select min(not_before) as at from job where state = 'queued'")[0]["at"]
+        at: float | None = self.database.rows("select min(not_before) as at from job where state = 'queued'")[0]["at"]
+        return at
 
     def closed_batches(self) -> list[Batch]:
         """Run-log rows whose attempt is over: nothing will be added to them."""

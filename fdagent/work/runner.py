@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.run import RunRow, RunStatus
-
-from fdagent.engine.places import Places
 from fdagent.engine.runtable import RunContext, run_table, skipped_row
-from fdagent.errors import FdagentError, NotFound, StoodDown
+from fdagent.errors import FdagentError, StoodDown
+from fdagent.fleet.release import open_control, promoted_version
 from fdagent.ports import Clock, Ids
 from fdagent.project import graph, load, release
-from fdagent.project.model import Entity, Environment, Project
+from fdagent.project.model import Entity
+from fdagent.project.places import Places, environment_named
 from fdagent.queue.jobs import Jobs, row_text
 from fdagent.work.holding import Belief
 from models.job import Job
+from models.run import RunRow, RunStatus
 
 DONE = frozenset({RunStatus.SUCCEEDED, RunStatus.NO_CHANGE, RunStatus.ALREADY_DONE})
 
@@ -85,8 +85,9 @@ class Runner:
         tables: dict[str, Any] = dict(job.tables)
         try:
             project = load.load_project(self.agent.project)
-            environment = environment_of(project, job.env)
-            release.check_promoted(project, environment)
+            places = Places(project, environment_named(project, job.env))
+            store = open_control(places, clock=self.clock, ids=self.ids)
+            release.check_promoted(project, places.environment, promoted_version(store))
             entities = graph.select(project, job.entities, cascade=job.cascade)
         except StoodDown:
             raise
@@ -99,7 +100,7 @@ class Runner:
             self._store(job, tables)
             if self.stopping():
                 raise Stopped
-            row, retryable = self._one(job, project, environment, entity, tables)
+            row, retryable = self._one(job, places, entity, tables)
             tables[entity.name] = {"state": str(row.status), "run_id": row.run_id, "rows": row.rows_written}
             self._unstored.append(row)
             self.told(row)
@@ -107,13 +108,10 @@ class Runner:
                 problems.append((row, retryable))
         return self._end(tables, problems)
 
-    def _one(
-        self, job: Job, project: Project, environment: Environment, entity: Entity, tables: Mapping[str, Any]
-    ) -> tuple[RunRow, bool]:
+    def _one(self, job: Job, places: Places, entity: Entity, tables: Mapping[str, Any]) -> tuple[RunRow, bool]:
         self.belief.check("The job's claim")
         context = RunContext(
-            environment=environment,
-            places=Places(project, environment),
+            places=places,
             run_key=job.run_key,
             job_id=job.id,
             request_id=job.source.partition("pipeline:")[2],
@@ -122,8 +120,8 @@ class Runner:
             host=self.agent.host,
             agent=self.agent.name,
             source=job.source,
-            metadata_version=project.metadata_version,
-            git_commit=release.git_commit(project.root),
+            metadata_version=places.project.metadata_version,
+            git_commit=release.git_commit(places.project.root),
             clock=self.clock,
             ids=self.ids,
             still_mine=lambda: self.belief.check("The job's claim"),
@@ -135,7 +133,7 @@ class Runner:
             return skipped_row(
                 entity, context, f"{upset} {tables[upset]['state']}, so {entity.name} was not run"
             ), False
-        outcome = run_table(project, entity, context)
+        outcome = run_table(entity, context)
         return outcome.row, outcome.retryable
 
     def _store(self, job: Job, tables: Mapping[str, Any]) -> None:
@@ -163,15 +161,3 @@ class Runner:
 def _fine(progress: Mapping[str, Any] | None) -> bool:
     """An upstream table that is not part of this job, or is done in it, holds nobody back."""
     return progress is None or progress.get("state") in DONE
-
-
-def environment_of(project: Project, name: str) -> Environment:
-    """The environment of that name.
-
-    Raises:
-        NotFound: Names those that there are.
-    """
-    if name not in project.environments:
-        known = ", ".join(sorted(project.environments))
-        raise NotFound(f"There is no environment {name!r} in {project.root}.", fix=f"Use one of: {known}.")
-    return project.environments[name]

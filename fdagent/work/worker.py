@@ -14,19 +14,18 @@ Does not decide which jobs there are.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from models.run import RunRow
-
 from fdagent.engine import runlog
-from fdagent.engine.places import Places
 from fdagent.errors import FdagentError, StoodDown
 from fdagent.ports import Clock, Ids, Processes
 from fdagent.project import load
+from fdagent.project.places import Places, environment_named
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.stores.sightings import Sightings
 from fdagent.work.holding import Belief, Keeper
-from fdagent.work.runner import Agent, End, Runner, Stopped, environment_of
+from fdagent.work.runner import Agent, End, Runner, Stopped
 from models.job import Job, JobFacts
+from models.run import RunRow
 from models.step import Refusal
 
 LONGEST_WAIT_SECONDS = 1.0
@@ -82,10 +81,10 @@ class Work:
         """
         attempts = 0
         while not self.stopping():
-            for job in self.jobs.recover(self.sightings, self.processes):
-                self.told.job(job, f"recovered: {job.error or job.reason}")
+            for left in self.jobs.recover(self.sightings, self.processes):
+                self.told.job(left, f"recovered: {left.error or left.reason}")
             self.flush()
-            job = self._claimed()
+            job = self.jobs.claim(self.who)
             while job is not None:
                 attempts += 1
                 job = self._attempt(job)
@@ -101,16 +100,13 @@ class Work:
         for batch in self.jobs.closed_batches():
             try:
                 project = load.load_project(self.agent.project)
-                places = Places(project, environment_of(project, batch.env))
+                places = Places(project, environment_named(project, batch.env))
                 rows = [RunRow.from_text(text) for text in batch.rows]
                 runlog.append_rows(places, batch.name, rows, clock=self.clock, ids=self.ids)
             except FdagentError as err:
                 self.told.trouble(f"The run log of {batch.env} could not be written; its rows are kept. {err}")
                 continue
             self.jobs.drop_batch(batch)
-
-    def _claimed(self) -> Job | None:
-        return self.jobs.claim(self.who)
 
     def _attempt(self, job: Job) -> Job | None:
         """Run one claimed job to the end of its attempt; the next claimed job, if one was due."""
@@ -124,7 +120,7 @@ class Work:
                 end = runner.run(job)
         except StoodDown as err:
             self.told.job(job, f"stood down: {err}")
-            return None if self.stopping() else self._claimed()
+            return None if self.stopping() else self.jobs.claim(self.who)
         return self._finish(job, end)
 
     def _keeper(self, job: Job, belief: Belief) -> Keeper:
