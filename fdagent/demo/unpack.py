@@ -56,6 +56,11 @@ def unpack(folder: Path) -> None:
         ) from error
 
 
+def is_demo(folder: Path) -> bool:
+    """Was the demo unpacked there?"""
+    return (folder / MARKER).is_file()
+
+
 def _claim(folder: Path) -> None:
     """Mark the folder as a demo before anything else, so that one that broke off is known as one."""
     folder.mkdir(parents=True, exist_ok=True)
