@@ -62,7 +62,8 @@ def put(content: Any, path: tuple[Any, ...], value: Any) -> None:
     with suppress(KeyError, IndexError, TypeError):
         for key in path[:-1]:
             content = content[key]
-        content[path[-1]] = value
+        if isinstance(content, list) or isinstance(path[-1], str):
+            content[path[-1]] = value
 
 
 @settings(deadline=None, max_examples=400)

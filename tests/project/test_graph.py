@@ -1,5 +1,6 @@
 """Order, selection and cycles, on graphs of every shape."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 from fdagent.errors import NotFound
 from fdagent.project.graph import MAX_CYCLES, cycles, downstream, order, select
 from fdagent.project.model import Entity, EntitySource, Layer, Load, Project
-import itertools
 
 
 def made(reads: dict[str, tuple[str, ...]], ranks: dict[str, int] | None = None) -> Project:
