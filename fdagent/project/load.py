@@ -39,7 +39,7 @@ def load_project(root: Path) -> Project:
         number = len(findings.sentences)
         raise ProjectError(
             f"The metadata project in {printable(str(files.root))} has {number} problem{'s' if number > 1 else ''}.",
-            tuple(findings.sentences),
+            findings.sentences,
         )
     return Project(
         root=files.root,

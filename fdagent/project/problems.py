@@ -16,15 +16,20 @@ MAX_NAMED = 12
 
 
 class Findings:
-    """The problems found so far, in the order in which they were found."""
+    """The problems found so far, each once, in the order in which they were found."""
 
     def __init__(self) -> None:
-        self.sentences: list[str] = []
+        self._sentences: dict[str, None] = {}
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence a problem."""
+        return tuple(self._sentences)
 
     def add(self, file: str, key: str, what: str) -> None:
         """Add one: `key` is such as `[load] mode`, or empty for the file as a whole; `what` lacks its full stop."""
         place = f"{file}, {key}" if key else file
-        self.sentences.append(printable(f"{place}: {what}{'' if what.endswith('?') else '.'}"))
+        self._sentences[printable(f"{place}: {what}{'' if what.endswith('?') else '.'}")] = None
 
 
 def printable(text: str) -> str:
