@@ -1,0 +1,174 @@
+"""The DuckDB of one table run: a database in memory that spills to a folder, and the quoting of names and values.
+
+Guarantees: the session's time zone is UTC, no extension is fetched or loaded from outside, memory is bounded by
+`memory_limit` where it is given, the spill folder is gone after `close`. A memory or disk limit that was met is a
+sentence. Does not know tables or entities.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+
+from fdagent.errors import DiskFull, RunError
+
+NO_ROOM = ("no space left", "disk full", "not enough space", "max_temp_directory_size")
+
+
+def ident(name: str) -> str:
+    """A name as a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def texts(values: Sequence[str]) -> str:
+    """Texts as an SQL list."""
+    return "[" + ", ".join(text(value) for value in values) + "]"
+
+
+def idents(names: Sequence[str], prefix: str = "") -> str:
+    """Quoted names, separated by commas, each behind `prefix` such as `t.`."""
+    return ", ".join(prefix + ident(name) for name in names)
+
+
+class Duck:
+    """One connection.
+
+    Args:
+        memory_limit: Such as `512MB`; empty: DuckDB's own, 80% of the machine.
+        spill: Where a folder for larger-than-memory work is made; None: the system's temporary folder.
+    """
+
+    def __init__(self, *, memory_limit: str = "", spill: Path | None = None) -> None:
+        if spill is not None:
+            spill.mkdir(parents=True, exist_ok=True)
+        self.spill = Path(tempfile.mkdtemp(prefix="fdagent-", dir=spill))
+        config: dict[str, Any] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": str(self.spill),
+            "preserve_insertion_order": False,
+        }
+        if memory_limit:
+            config["memory_limit"] = memory_limit
+        try:
+            self.connection = duckdb.connect(config=config)
+            self.connection.execute("SET TimeZone = 'UTC'")
+        except duckdb.Error as err:
+            shutil.rmtree(self.spill, ignore_errors=True)
+            raise RunError(
+                f"DuckDB could not be started with memory_limit {memory_limit!r}: {first_line(err)}"
+            ) from err
+        self._names = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection and remove what it spilled."""
+        self.connection.close()
+        shutil.rmtree(self.spill, ignore_errors=True)
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement; its rows.
+
+        Raises:
+            DiskFull: The spill folder or the table's disk has no room.
+            RunError: More memory was needed than there is.
+            duckdb.Error: Anything else; `explained` makes a sentence of it where the SQL is a user's.
+        """
+        with limits():
+            return self.connection.execute(sql, parameters or None).fetchall()
+
+    def dicts(self, sql: str) -> list[dict[str, Any]]:
+        """Run one statement; its rows by column name."""
+        with limits():
+            found = self.connection.execute(sql)
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def row(self, sql: str) -> tuple[Any, ...]:
+        """Run one statement that has one row."""
+        return self.rows(sql)[0]
+
+    def number(self, sql: str) -> int:
+        """Run one statement that answers one number; NULL counts as 0."""
+        return int(self.row(sql)[0] or 0)
+
+    def columns(self, relation: str) -> list[tuple[str, str]]:
+        """Names and DuckDB types of a relation's columns."""
+        return [(str(name), str(kind)) for name, kind, *_ in self.rows(f"DESCRIBE SELECT * FROM {relation}")]
+
+    def name(self, what: str) -> str:
+        """A new name, quoted, for a temporary relation."""
+        self._names += 1
+        return ident(f"fdagent {what} {self._names}")
+
+    def drop(self, *tables: str) -> None:
+        """Drop temporary tables that are no longer needed."""
+        for table in tables:
+            self.rows(f"DROP TABLE IF EXISTS {table}")
+
+
+def first_line(err: Exception) -> str:
+    """The sentence of a DuckDB error, without the picture of the SQL under it and without its class."""
+    line = str(err).strip().split("\n", 1)[0]
+    for kind in ("Binder Error: ", "Catalog Error: ", "Conversion Error: ", "Parser Error: ", "Invalid Input Error: "):
+        line = line.removeprefix(kind)
+    return line if line.endswith((".", "!", "?")) else line + "."
+
+
+@contextmanager
+def limits() -> Iterator[None]:
+    """Say a memory or disk limit in a sentence.
+
+    Raises:
+        DiskFull: No room is left.
+        RunError: More memory was needed than `memory_limit` allows.
+    """
+    try:
+        yield
+    except duckdb.OutOfMemoryException as err:
+        if is_no_room(err):
+            raise DiskFull("No room is left for what DuckDB spills to disk.", fix="Free some and run again.") from err
+        raise RunError(
+            "DuckDB needed more memory than memory_limit allows.",
+            fix="Raise memory_limit, or run fewer tables at once.",
+        ) from err
+    except duckdb.IOException as err:
+        if is_no_room(err):
+            raise DiskFull(f"No room is left on disk: {first_line(err)}", fix="Free some and run again.") from err
+        raise
+
+
+def is_no_room(err: Exception) -> bool:
+    """Does the error say that a disk is full?"""
+    said = str(err).lower()
+    return any(words in said for words in NO_ROOM)
+
+
+@contextmanager
+def explained(kind: type[RunError], what: str, *, fix: str = "") -> Iterator[None]:
+    """Make a sentence of a DuckDB error, where the SQL or the data is a user's.
+
+    Args:
+        kind: The error to raise.
+        what: The sentence's beginning, such as "The SQL of silver.orders failed".
+        fix: What to do about it.
+    """
+    try:
+        yield
+    except duckdb.Error as err:
+        raise kind(f"{what}: {first_line(err)}", fix=fix) from err

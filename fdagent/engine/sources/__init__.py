@@ -1,0 +1,1 @@
+"""Where rows come from: files taken once each, CSV text, other entities' tables."""

@@ -1,0 +1,101 @@
+"""Which source files a run reads: the glob, and each file once.
+
+Guarantees: a file counts as taken by its path (relative to the project where it lies in it), size and modified time, so
+one that is delivered again, changed, is read again. Files are read in the order of their modified time, then their path.
+
+A pattern that matches nothing is an error while nothing was ever taken through it: a misspelt folder must not look like
+an empty feed. Later, with `take = "new"`, an empty folder is how a feed that is archived after loading looks between
+two deliveries: nothing is new. A plain path without a wildcard names one file that has to be there, always; so does
+any pattern with `take = "all"` or `"newest"`, where no file would mean an empty table.
+
+Does not see that a file is still being written, but for one that changes between the listing and the end of the
+reading: the run then fails and nothing is loaded.
+"""
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from fdagent.engine.marks import FoundFile, Taken
+from fdagent.errors import BadSource, Denied, SourceMissing
+from fdagent.project.model import FileSource
+
+
+def find(pattern: str, root: Path) -> list[FoundFile]:
+    """The files of an absolute pattern, oldest first.
+
+    Raises:
+        Denied: A file's size and time can't be read.
+    """
+    found = []
+    for name in glob.glob(pattern, recursive=True):  # noqa: PTH207  # Path.glob takes no absolute pattern
+        path = Path(name)
+        try:
+            stat = path.stat()
+        except FileNotFoundError:
+            continue  # it was moved away since the listing
+        except PermissionError as err:
+            raise Denied(f"No rights to read the source file {path}.", fix="Give this user access.") from err
+        if path.is_file():
+            found.append(FoundFile(path, _name(path, root), stat.st_size, stat.st_mtime_ns // 1000))
+    return sorted(found, key=lambda file: (file.modified_us, file.name))
+
+
+def choose(source: FileSource, pattern: str, found: Sequence[FoundFile], taken: Taken) -> list[FoundFile]:
+    """Those to read now.
+
+    Raises:
+        SourceMissing: There is no file where there must be one.
+        BadSource: A file arrived so late that it can't be told from those taken long ago.
+    """
+    must_be_there = source.take != "new" or not glob.has_magic(source.files) or not taken.any
+    if not found and must_be_there:
+        raise SourceMissing(
+            f"No file matches {_shown(pattern)}.",
+            fix="Deliver it, or correct [source] files or the environment's vars.",
+        )
+    if source.take == "all":
+        return list(found)
+    if source.take == "newest":
+        return [file for file in found[-1:] if not taken.has(file)]
+    below = [file for file in found if taken.below(file)]
+    if len(below) > taken.rolled_up:
+        raise BadSource(
+            f"{len(below) - taken.rolled_up} of the {len(below)} oldest files of {_shown(pattern)} arrived late, with a "
+            "modified time at which all files were loaded long ago; which, can't be told.",
+            fix="Give the late file the present time (touch it), and it is loaded.",
+        )
+    return [file for file in found if not taken.has(file)]
+
+
+def require_unchanged(files: Sequence[FoundFile]) -> None:
+    """Refuse what was read of a file that changed meanwhile.
+
+    Raises:
+        BadSource: Names the file.
+    """
+    for file in files:
+        try:
+            stat = file.path.stat()
+        except FileNotFoundError:
+            changed = True
+        else:
+            changed = (stat.st_size, stat.st_mtime_ns // 1000) != (file.size, file.modified_us)
+        if changed:
+            raise BadSource(f"{file.name} changed while it was read.", fix="Nothing was loaded; run again.")
+
+
+def _name(path: Path, root: Path) -> str:
+    """Relative to the project inside it, with forward slashes: the same on every machine that has the project."""
+    # Path.resolve would follow links, and a linked landing folder would have another name on each machine.
+    plain = Path(os.path.normpath(path))
+    try:
+        return plain.relative_to(os.path.normpath(root)).as_posix()
+    except ValueError:
+        return plain.as_posix()
+
+
+def _shown(pattern: str) -> str:
+    """The pattern as a person wrote it: without the escapes that keep the project's own path literal."""
+    return pattern.replace("[[]", "[").replace("[*]", "*").replace("[?]", "?")

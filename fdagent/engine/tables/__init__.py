@@ -1,0 +1,1 @@
+"""The table port over real Delta tables."""
