@@ -17,6 +17,7 @@ import sqlite3
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Self
 
 from fdagent.errors import DiskFull, GaveUp, HomeDenied, HomeError, QueueUnreadable
 from fdagent.stores.filelock import FileLock
@@ -45,7 +46,7 @@ class Database:
 
     def __init__(self, home: Path) -> None:
         self.path = home / NAME
-        self._lock = FileLock(home / "queue.lock")
+        self._lock: contextlib.AbstractContextManager[object] = FileLock(home / "queue.lock")
         self._full: bool | None = None
         with self._sentences():
             home.mkdir(parents=True, exist_ok=True)
@@ -57,6 +58,17 @@ class Database:
             except BaseException:
                 self._connection.close()
                 raise
+
+    @classmethod
+    def over(cls, connection: sqlite3.Connection) -> Self:
+        """A queue over a connection of the caller's, such as one in memory: no file of ours, so no lock either."""
+        self = cls.__new__(cls)
+        self.path, self._lock, self._full = Path(":memory:"), contextlib.nullcontext(), None
+        self._connection = connection
+        self._connection.row_factory = sqlite3.Row
+        with self._sentences():
+            self._prepare()
+        return self
 
     def _prepare(self) -> None:
         run = self._connection.execute
