@@ -101,7 +101,7 @@ class _Change(Generic[R, F]):
     def own(self, version: tuple[R | None, str], *, unclear: bool) -> Done[Committed[R] | Refusal] | None:
         """Recognise an earlier try of this very write."""
         record, tag = version
-        if record is not None and record.op == self.op:
+        if record is not None and self.chart.wrote(record, self.op):
             move = self.tried if self.tried is not None and self.tried.dest == record.state else None
             return Done(Committed(record, tag, move))
         if record is None and unclear and self.deleting is not None:

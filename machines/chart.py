@@ -98,6 +98,11 @@ class _Machine(Machine):
     transition_cls = Arrow
 
 
+def written_last(record: Record, op: str) -> bool:
+    """Is this version the write `op`? Enough where one version has one writer."""
+    return record.op == op
+
+
 class Chart(Generic[R, F]):
     """One record's chart, built once at import.
 
@@ -107,6 +112,7 @@ class Chart(Generic[R, F]):
         rows: The table.
         final: States that nothing leads out of, but for `absent` and what a row says.
         within: For an entry of a larger record: the chart of the record that is really written.
+        wrote: Does a version show that the write `op` landed? A record with several writers looks at its entries too.
     """
 
     def __init__(
@@ -117,11 +123,13 @@ class Chart(Generic[R, F]):
         rows: Sequence[Row[R, F]],
         final: frozenset[str] = frozenset(),
         within: "Chart[Any, Any] | None" = None,
+        wrote: Callable[[R, str], bool] = written_last,
     ) -> None:
         self.name = name
         self.states = tuple(str(state) for state in states)
         self.final = frozenset(str(state) for state in final)
         self.within = within
+        self.wrote = wrote
         self._machine = _Machine(
             model=None,
             states=[ABSENT, *self.states],

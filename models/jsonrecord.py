@@ -152,7 +152,7 @@ def _read_part(cls: type[Any], value: Mapping[str, Any], what: str, path: str = 
 
 
 def _read(value: Any, hint: Any, what: str, path: str) -> Any:
-    kind, inner = kind_of(hint), _optional(hint)
+    kind, inner = kind_of(hint), bare(hint)
     if not kind.fits(value):
         raise BadRecord(f"The {what} has {path} as {_title(value)}, {kind.title} is expected.")
     if kind is TIME:
@@ -213,7 +213,7 @@ _PLAIN: dict[Any, Kind] = {str: TEXT, int: WHOLE, float: NUMBER, bool: FLAG, Any
 @cache
 def kind_of(hint: Any) -> Kind:
     """The kind of JSON value that a declared type stands for."""
-    inner = _optional(hint)
+    inner = bare(hint)
     if get_origin(inner) is Annotated:
         return TIME
     if inner in _PLAIN:
@@ -226,11 +226,11 @@ def kind_of(hint: Any) -> Kind:
 @cache
 def inside(hint: Any) -> Any:
     """The declared type of what a list, or the values of a map, hold."""
-    return get_args(_optional(hint))[-1 if kind_of(hint) is MAP else 0]
+    return get_args(bare(hint))[-1 if kind_of(hint) is MAP else 0]
 
 
 @cache
-def _optional(hint: Any) -> Any:
+def bare(hint: Any) -> Any:
     """The declared type without its `| None`."""
     if get_origin(hint) in (Union, UnionType):
         return next(inner for inner in get_args(hint) if inner is not type(None))

@@ -108,7 +108,9 @@ class Refusal:
     def __str__(self) -> str:
         if not self.failed:
             return f"{self.event}: not possible while the {self.chart} is {self.source}"
-        return f"{self.event} of a {self.source} {self.chart}: " + "; ".join(check.sentence for check in self.failed)
+        return f"{self.event} while the {self.chart} is {self.source}: " + "; ".join(
+            check.sentence for check in self.failed
+        )
 
 
 @dataclass(frozen=True, slots=True)
