@@ -12,6 +12,9 @@ from fdagent.project.model import Entity, EntitySource, Environment
 from fdagent.project.problems import Findings, did_you_mean, found
 from fdagent.project.source import ONLY_ALIAS, expand, variables
 
+MAX_HINTS = 20
+"""Unknown entities for which a near name is looked up: each look-up goes through all names."""
+
 
 def check_references(entities: Mapping[str, Entity], files: Mapping[str, str], findings: Findings) -> None:
     """Every entity that is read exists, is another one, has no higher rank, and does not read its reader.
@@ -28,9 +31,9 @@ def check_references(entities: Mapping[str, Entity], files: Mapping[str, str], f
             if source.entity == entity.name:
                 problem = f"`{entity.name}` reads itself"
             elif source.entity not in files:
-                if source.entity not in hints:
+                if source.entity not in hints and len(hints) < MAX_HINTS:
                     hints[source.entity] = did_you_mean(source.entity, files)
-                problem = f"there is no entity {found(source.entity)}{hints[source.entity]}"
+                problem = f"there is no entity {found(source.entity)}{hints.get(source.entity, '')}"
             elif source.entity in entities and entities[source.entity].layer.rank > entity.layer.rank > UNKNOWN_RANK:
                 read = entities[source.entity].layer
                 problem = (

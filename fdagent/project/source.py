@@ -35,6 +35,8 @@ _TYPE_SYNONYMS = {
     "float": "double", "real": "double", "bool": "boolean", "datetime": "timestamp", "decimal": "decimal(18,2)",
     "numeric": "decimal(18,2)",
 }  # fmt: skip
+_SPECIFIER = re.compile(r"%(?:-[dHIjmMSy]|[aAbBcdfgGhHIjmMnpSTuUVwWxXyYzZ%])")
+"""What DuckDB's strptime takes."""
 _OTHER_FORMATS = (".parquet", ".json", ".jsonl", ".ndjson", ".xlsx", ".xls", ".xml", ".avro", ".orc")
 _PACKED = (".gz", ".zip", ".zst", ".bz2", ".xz", ".7z", ".tar")
 _ODD_ENCODINGS = frozenset(
@@ -257,7 +259,7 @@ def _column(columns: Table, source: str) -> Column:
         table.problem("format", 'is for `type = "date"` and `type = "timestamp"`')
     if "zone" in table and column.type != "timestamp":
         table.problem("zone", 'is for `type = "timestamp"`')
-    return replace(column, format=table.text("format", expected="a format such as %d.%m.%Y"), zone=_zone(table))
+    return replace(column, format=_format(table), zone=_zone(table))
 
 
 def _type(table: Table) -> str:
@@ -275,6 +277,15 @@ def _type(table: Table) -> str:
     hint = f"; did you mean `{meant}`?" if meant else ""
     table.problem("type", f"found {found(text)}, expected one of {', '.join(TYPES)}{hint}")
     return "text"
+
+
+def _format(table: Table) -> str:
+    expected = "a strptime format such as %d.%m.%Y"
+    text = table.text("format", expected=expected)
+    rest = _SPECIFIER.sub("", text)
+    if text and ("%" in rest or rest == text):
+        table.wrong("format", expected)
+    return text
 
 
 def _zone(table: Table) -> str:

@@ -1,7 +1,9 @@
 """Each key of an entity with each kind of wrong value: one sentence that says where, what was found, what is expected."""
 
+import string
 from pathlib import Path
 
+import duckdb
 import pytest
 from project_kit import BRONZE, BRONZE_FILE, GOLD, GOLD_FILE, SILVER, SILVER_FILE, problems, project
 
@@ -104,6 +106,8 @@ COLUMNS = [
     ("a = { type = 'decimal(4,5)' }", '[columns] a type: found "decimal(4,5)", expected decimal(p,s) with p from 1 to 38 and s from 0 to p.'),
     ("a = { type = 3 }", "[columns] a type: found 3, expected one of text, integer, double, boolean, date, timestamp, decimal(p,s)."),
     ("a = { type = 'integer', format = '%d' }", '[columns] a format: is for `type = "date"` and `type = "timestamp"`.'),
+    *[(f"a = {{ type = 'date', format = '{written}' }}", f'[columns] a format: found "{written}", expected a strptime format such as %d.%m.%Y.')
+      for written in ["dd.mm.yyyy", "%d.%m.%", "%Q", "%-Y", "100%"]],
     ("a = { type = 'date', zone = 'UTC' }", '[columns] a zone: is for `type = "timestamp"`.'),
     *[(f"a = {{ type = 'timestamp', zone = '{zone}' }}", f'[columns] a zone: found "{zone}", expected a time zone such as "Europe/Zurich"{hint}')
       for zone, hint in [
@@ -297,6 +301,18 @@ def test_a_column_that_is_sure_not_to_exist_is_found_before_any_run(tmp_path: Pa
     assert problems(project(tmp_path, bronze=no_header)) == (
         f'{BRONZE_FILE}, [[checks]] 1 unique: there is no column "order_nr"; did you mean `order_no`?',
     )
+
+
+@pytest.mark.parametrize("letter", string.ascii_letters + "%")
+def test_a_format_is_taken_exactly_when_duckdb_takes_it(tmp_path: Path, letter: str) -> None:
+    for specifier in (f"%{letter}", f"%-{letter}"):
+        try:
+            duckdb.connect().execute("select try_strptime('x', ?)", [specifier]).fetchall()
+            taken = True
+        except duckdb.Error:
+            taken = False
+        columns = f'[columns]\na = {{ type = "timestamp", format = "{specifier}" }}\n'
+        assert (problems(project(tmp_path, bronze=BRONZE + columns)) == ()) == taken, specifier
 
 
 def test_a_sentence_shows_only_the_beginning_of_a_long_value(tmp_path: Path) -> None:
