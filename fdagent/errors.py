@@ -6,6 +6,8 @@
     │   ├── UsageError                           a command's words are off
     │   ├── ConfigError                          agent.toml, all its problems at once
     │   └── ProjectError                         a metadata project, all its problems at once
+    ├── ChartError                               a table that is no chart, at import (machines/chart.py)
+    ├── NoPicture                                no graphviz to draw with (machines/graph.py)
     ├── NotFound                        exit 3   no such job, request, environment, table
     ├── Refused                         exit 4   a guard said no, in an operator's words
     ├── GaveUp                                   the bounded loop used its tries
