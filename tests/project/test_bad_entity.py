@@ -175,8 +175,8 @@ CHECKS = [
     ("accepted = { a = ['x'], b = ['y'] }", '1 accepted: has 2 columns, expected one column and its values, such as { status = ["NEW", "PAID"] }.'),
     ("accepted = { a = 'x' }", '1 accepted: found "x", expected one column and its values, such as { status = ["NEW", "PAID"] }.'),
     ("accepted = { a = [] }", '1 accepted: found an empty list, expected one column and its values, such as { status = ["NEW", "PAID"] }.'),
-    ("accepted = { a = [1.5] }", "1 accepted: found 1.5 among the values, expected texts, whole numbers or dates."),
-    ("accepted = { a = [2027-01-15T09:00:00Z] }", "1 accepted: found 2027-01-15 09:00:00+00:00 among the values, expected texts, whole numbers or dates."),
+    ("accepted = { a = [1.5] }", "1 accepted: found 1.5 among the values, expected texts, whole numbers, booleans or dates."),
+    ("accepted = { a = [2027-01-15T09:00:00Z] }", "1 accepted: found 2027-01-15 09:00:00+00:00 among the values, expected texts, whole numbers, booleans or dates."),
     ('accepted = { "a b" = ["x"] }', "1 accepted a b: the column name \"a b\" has ' ', which Fabric refuses in a column's name."),
     ("not_null = ['a']\n[[checks]]\nnot_null = ['A']", "2 not_null: stands in [[checks]] 1 already."),
 ]  # fmt: skip
