@@ -208,7 +208,9 @@ def _accepted(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     texts = [_as_text(value) for value in values]
     for value, text in zip(values, texts, strict=True):
         if text is None:
-            table.problem("accepted", f"found {found(value)} among the values, expected texts, whole numbers, booleans or dates")
+            table.problem(
+                "accepted", f"found {found(value)} among the values, expected texts, whole numbers, booleans or dates"
+            )
     return (column,), tuple(dict.fromkeys(text for text in texts if text is not None))
 
 
