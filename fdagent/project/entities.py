@@ -69,7 +69,7 @@ def read_entity(files: Files, findings: Findings, file: str, layer: Layer, table
 
 
 def _transform(top: Table, files: Files, aliases: list[str]) -> str:
-    """The SQL, its line ends as on Unix; empty when there is none."""
+    """The SQL, its line ends as on Unix and without a closing semicolon, which no subquery has; empty when there is none."""
     table = top.table("transform", TRANSFORM_KEYS, shown="[transform]")
     if table is None:
         if "transform" not in top and aliases and aliases != [ONLY_ALIAS]:
@@ -86,7 +86,7 @@ def _transform(top: Table, files: Files, aliases: list[str]) -> str:
         key, sql = "sql_file", _sql_file(table, files)
     if sql is None:
         return ""
-    sql = sql.replace("\r\n", "\n").replace("\r", "\n").strip()
+    sql = sql.replace("\r\n", "\n").replace("\r", "\n").strip().rstrip("; \n")
     _check_places(table, key, sql, aliases)
     return sql
 

@@ -169,6 +169,12 @@ def test_an_sql_file_beside_the_entity_is_read_with_its_mark_and_line_ends_norma
     assert load_project(root).entities["silver.orders"].sql == "select 'a'\n-- it's {not} a place\nfrom {source}"
 
 
+def test_a_closing_semicolon_is_left_out(tmp_path: Path) -> None:
+    for end in (";", " ;\\n", ";;\\n\\n"):
+        silver = SILVER.replace("from {source}", f"from {{source}}{end}")
+        assert load_project(project(tmp_path, silver=silver)).entities["silver.orders"].sql == "select * from {source}"
+
+
 def test_an_sql_file_may_be_shared_inside_the_project(tmp_path: Path) -> None:
     silver = SILVER.replace('sql = "select * from {source}"', 'sql_file = "../../sql/all.sql"')
     root = write(project(tmp_path, silver=silver), {"sql/all.sql": "select * from {source}"})
