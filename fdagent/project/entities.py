@@ -69,7 +69,7 @@ def read_entity(files: Files, findings: Findings, file: str, layer: Layer, table
 
 
 def _transform(top: Table, files: Files, aliases: list[str]) -> str:
-    """The SQL, its line ends as on Unix and without a closing semicolon, which no subquery has; empty when there is none."""
+    """The SQL with line ends as on Unix and no closing semicolon, which a subquery can't have; empty without one."""
     table = top.table("transform", TRANSFORM_KEYS, shown="[transform]")
     if table is None:
         if "transform" not in top and aliases and aliases != [ONLY_ALIAS]:
