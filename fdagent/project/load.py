@@ -1,8 +1,8 @@
 """Reading a metadata project: a folder in, a checked `Project` out, or every problem it has at once.
 
 Guarantees: writes nothing and needs no network; a `Project` that is returned was checked whole; a `ProjectError` names
-all that could be seen in this reading, one sentence a problem. Does not guarantee that a folder changed while it is read
-gives one state of it; the metadata version then names what was read.
+all that could be seen in this reading, one sentence a problem. Does not guarantee that a folder changed while it is
+read gives one state of it; the metadata version then names what was read.
 """
 
 from itertools import islice
