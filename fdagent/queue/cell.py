@@ -6,8 +6,9 @@ and nothing is written. Bound to an open transaction, so that several arrows may
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from fdagent.errors import Conflict, QueueUnreadable
@@ -16,49 +17,62 @@ from models.job import Job, JobState
 from models.step import Write
 
 COLUMNS = tuple(field.name for field in fields(Job))
-_JSON = frozenset({"entities", "tables"})
+SELECT = f"select {', '.join(COLUMNS)} from job"
+"""Begins every query whose rows `from_row` takes."""
 _INSERT = f"insert into job ({', '.join(COLUMNS)}) values ({', '.join('?' for _ in COLUMNS)}) on conflict do nothing"
+_STATE, _ENTITIES, _TABLES, *_FLAGS = map(COLUMNS.index, ("state", "entities", "tables", "cascade", "backfill"))
+_values = attrgetter(*COLUMNS)
+_as_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def to_row(job: Job) -> dict[str, Any]:
-    """The job as column values."""
-    return {name: _out(name, getattr(job, name)) for name in COLUMNS}
+def to_row(job: Job) -> tuple[Any, ...]:
+    """The job as values in the order of COLUMNS."""
+    return tuple(map(_out, _values(job)))
 
 
-def from_row(row: Mapping[str, Any] | sqlite3.Row) -> Job:
-    """The job of a row.
+def from_row(row: Sequence[Any]) -> Job:
+    """The job of a row's values, in the order of COLUMNS.
 
     Raises:
         QueueUnreadable: The row holds what no job may hold.
     """
-    values = {name: row[name] for name in COLUMNS}
+    values = list(row)
     try:
-        values["state"] = JobState(values["state"])
-        values["entities"] = tuple(json.loads(values["entities"]))
-        values["tables"] = json.loads(values["tables"])
-        values["cascade"], values["backfill"] = bool(values["cascade"]), bool(values["backfill"])
-        return Job(**values)
+        values[_STATE] = JobState(values[_STATE])
+        values[_ENTITIES] = tuple(json.loads(values[_ENTITIES]))
+        values[_TABLES] = json.loads(values[_TABLES])
+        for flag in _FLAGS:
+            values[flag] = bool(values[flag])
+        return Job(*values)
     except (ValueError, TypeError, BadRecord) as err:
-        raise QueueUnreadable(f"Job {row['id']!r} in the queue can't be read: {err}.") from err
+        raise QueueUnreadable(f"Job {row[0]!r} in the queue can't be read: {err}.") from err
 
 
-def _out(name: str, value: Any) -> Any:
-    if name in _JSON:
-        return json.dumps(value, separators=(",", ":"))
-    return int(value) if isinstance(value, bool) else value
+def _out(value: Any) -> Any:
+    """A list or map as JSON text, everything else as it is."""
+    return value if value is None or isinstance(value, (str, int, float)) else _as_json(value)
 
 
 class JobCell:
-    """The row of one job id inside an open transaction."""
+    """The row of one job id inside an open transaction.
 
-    def __init__(self, transaction: sqlite3.Connection, job_id: str) -> None:
+    Args:
+        transaction: The open transaction.
+        job_id: Whose row.
+        row: The row, where this transaction has read it already; spares the first read.
+    """
+
+    def __init__(self, transaction: sqlite3.Connection, job_id: str, row: Sequence[Any] | None = None) -> None:
         self._run = transaction.execute
         self._id = job_id
+        self._row = row
         self._was: Job | None = None
 
     def read(self) -> tuple[Job | None, str]:
         """The job, and `state/version` as its tag."""
-        row = self._run("select * from job where id = ?", (self._id,)).fetchone()
+        row, self._row = self._row, None
+        if row is None:
+            row = self._run(f"{SELECT} where id = ?", (self._id,)).fetchone()
         self._was = None if row is None else from_row(row)
         return self._was, _tag(self._was)
 
@@ -83,15 +97,14 @@ class JobCell:
             return self._run(
                 "delete from job where id = ? and state = ? and version = ?", (self._id, state, version)
             ).rowcount
-        values = to_row(record)
         if how is Write.CREATE:
-            return self._run(_INSERT, tuple(values.values())).rowcount
-        before = {} if self._was is None else to_row(self._was)
-        moved = {name: value for name, value in values.items() if before.get(name, ...) != value}
+            return self._run(_INSERT, to_row(record)).rowcount
+        was = (...,) * len(COLUMNS) if self._was is None else _values(self._was)
+        moved = {name: now for name, old, now in zip(COLUMNS, was, _values(record), strict=True) if now != old}
         places = ", ".join(f"{name} = ?" for name in moved)
         return self._run(
             f"update job set {places} where id = ? and state = ? and version = ?",
-            (*moved.values(), self._id, state, version),
+            (*map(_out, moved.values()), self._id, state, version),
         ).rowcount
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import StoodDown
 from fdagent.ports import Clock, Ids, Processes
-from fdagent.queue.cell import JobCell, from_row
+from fdagent.queue.cell import SELECT, JobCell, from_row
 from fdagent.queue.db import Database
 from machines.job import JOB
 from models.job import FINAL, Job, JobFacts, JobState
@@ -136,7 +136,7 @@ class Jobs:
 
     def recover(self, seen: Seen, processes: Processes) -> list[Job]:
         """Take back every running job that nobody runs any more; the jobs as they are now."""
-        running = [from_row(row) for row in self.database.rows("select * from job where state = 'running'")]
+        running = [from_row(row) for row in self.database.rows(f"{SELECT} where state = 'running'")]
         for job in running:
             seen.seen(job.id, job.op)
         left = [job.id for job in running if _left(job, seen, processes).open]
@@ -181,7 +181,7 @@ class Jobs:
 
     def get(self, job_id: str) -> Job | None:
         """One job."""
-        rows = self.database.rows("select * from job where id = ?", job_id)
+        rows = self.database.rows(f"{SELECT} where id = ?", job_id)
         return from_row(rows[0]) if rows else None
 
     def find(self, start: str) -> list[Job]:
@@ -189,17 +189,17 @@ class Jobs:
         exact = self.get(start)
         if exact is not None:
             return [exact]
-        sql = "select * from job where substr(id, 1, ?) = ? limit 100"
+        sql = f"{SELECT} where substr(id, 1, ?) = ? limit 100"
         return [from_row(row) for row in self.database.rows(sql, len(start), start)] if start else []
 
     def unfinished(self) -> list[Job]:
         """Running jobs, then queued ones in the order they are due."""
-        sql = f"select * from job where state = ? order by not_before limit {LISTED_AT_MOST}"
+        sql = f"{SELECT} where state = ? order by not_before limit {LISTED_AT_MOST}"
         return [from_row(row) for state in ("running", "queued") for row in self.database.rows(sql, state)]
 
     def finished(self, last: int) -> list[Job]:
         """The jobs that finished last, newest first."""
-        sql = "select * from job where finished_at is not null order by finished_at desc limit ?"
+        sql = f"{SELECT} where finished_at is not null order by finished_at desc limit ?"
         return [from_row(row) for row in self.database.rows(sql, last)]
 
     def counts(self) -> dict[str, int]:
@@ -230,7 +230,7 @@ class Jobs:
             transaction.execute("delete from run_row where job_id = ? and attempt = ?", (batch.job_id, batch.attempt))
 
     def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:
-        sql = "select id from job where state = 'queued' and not_before <= ? order by not_before limit 1"
+        sql = f"{SELECT} where state = 'queued' and not_before <= ? order by not_before limit 1"
         row = transaction.execute(sql, (self.clock.wall(),)).fetchone()
         if row is None:
             return None
@@ -241,15 +241,20 @@ class Jobs:
             pid=worker.pid,
             process_started_at=worker.process_started_at,
         )
-        answer = _record(self._move(transaction, row["id"], "claim", lambda _: facts))
+        answer = _record(self._move(transaction, row["id"], "claim", lambda _: facts, row))
         return None if isinstance(answer, Refusal) else answer
 
     def _move(
-        self, transaction: sqlite3.Connection, job_id: str, event: str, facts: Callable[[Job | None], JobFacts]
+        self,
+        transaction: sqlite3.Connection,
+        job_id: str,
+        event: str,
+        facts: Callable[[Job | None], JobFacts],
+        row: sqlite3.Row | None = None,
     ) -> Committed[Job] | Refusal:
         return commit(
             JOB,
-            JobCell(transaction, job_id),
+            JobCell(transaction, job_id, row),
             event,
             op=self.ids.new(),
             facts=facts,
