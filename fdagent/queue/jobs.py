@@ -189,8 +189,11 @@ class Jobs:
         exact = self.get(start)
         if exact is not None:
             return [exact]
-        sql = f"{SELECT} where substr(id, 1, ?) = ? limit 100"
-        return [from_row(row) for row in self.database.rows(sql, len(start), start)] if start else []
+        if not start:
+            return []
+        # A range, which the index answers; no id holds the last code point.
+        sql = f"{SELECT} where id between ? and ? order by id limit 100"
+        return [from_row(row) for row in self.database.rows(sql, start, f"{start}\U0010ffff")]
 
     def unfinished(self) -> list[Job]:
         """Running jobs, then queued ones in the order they are due."""

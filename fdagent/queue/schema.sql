@@ -38,6 +38,8 @@ create index if not exists job_due on job (not_before) where state = 'queued';
 create index if not exists job_running on job (id) where state = 'running';
 create index if not exists job_finished on job (finished_at, state) where finished_at is not null;
 create unique index if not exists job_dedupe on job (dedupe_key) where state in ('queued', 'running');
+-- Whole, for keys that may never come again while any row of theirs is kept.
+create index if not exists job_key on job (dedupe_key);
 
 -- Run-log rows, kept from the moment a table ends until they are in the run log. One batch is one attempt of one job.
 create table if not exists run_row (
