@@ -1,17 +1,19 @@
 """Records as blobs of a store that speaks Azure's Blob API: OneLake, and Azurite in tests.
 
 Guarantees
-- A write or delete is one request with a condition. Success means that this very write landed, Conflict that the only
-  request sent was refused and another version is there, Unknown everything else that may have happened: an answer that
-  was lost or said 5xx is followed by a read, and only this write's own op (`x-ms-meta-op`) there is success.
+- A write or delete is one request with a condition. Success means that this very write landed. Conflict means that the
+  only request sent was refused and, by what is there now, never landed: that was made straight from the version this
+  write expected, or before the request was sent. Everything else is Unknown. An answer that was lost or said 5xx, and a
+  refusal, which may be of a second sending of the same request, are followed by a read; only this write's own op
+  (`x-ms-meta-op`) there is success.
 - A listing has every page or is an error; folders among the blobs are not records.
 - Ages and the clock's offset are by the store's own clock; an answer out of a cache (`Age`) is refused.
 - Tries, waits and what is said in errors: see `blobhttp.py`.
 
 Does not guarantee
 - that a request given up here never lands later: a create that does is a version nobody believes in (rule C3);
-- Conflict where something between sends a request twice by itself, and a third party replaced what the first sending
-  wrote before it could be read back: then Conflict is said of a write that landed and is gone. Both are judged afresh.
+- that a create's Conflict is right where something between sends requests twice by itself *and* others deleted what the
+  first sending made and created the record anew, all within one call. It is judged afresh, like any other.
 """
 
 from collections.abc import Sequence
@@ -26,6 +28,7 @@ from fdagent.stores.blobhttp import BlobHttp, Outcome
 from fdagent.stores.blobwire import BLOB_THERE, NO_CONTAINER, Answer, Page, parse_page
 from fdagent.stores.keys import check_key, split_prefix
 from fdagent.stores.recordfile import MAX_READ
+from fdagent.stores.storeclock import STAMP_NOISE
 
 PAGE_BLOBS = 5000
 """Blobs in one page of a listing: the most that the API gives."""
@@ -63,6 +66,7 @@ class BlobStore:
         self._container = container.rstrip("/")
         self._root = f"{folder.strip('/')}/" if folder.strip("/") else ""
         self._http = BlobHttp(container, auth=auth, clock=clock, ids=ids, client=client)
+        self._clock = clock
         self._ids = ids
         self._page = page
 
@@ -94,10 +98,12 @@ class BlobStore:
         headers = {
             "x-ms-blob-type": "BlockBlob",
             "x-ms-meta-op": op,
+            "x-ms-meta-was": _expected(condition),
             "x-ms-client-request-id": op,
             "Content-Type": "application/json",
             **_condition(condition),
         }
+        sent = self._clock.elapsed()
         outcome = self._http.exchange("PUT", self._url(key), headers, body, limit=MAX_READ)
         answer = outcome.answer
         if answer is not None and answer.status == 201 and answer.etag:
@@ -107,16 +113,17 @@ class BlobStore:
         stored = answer is not None and answer.status < 300
         if not (lost or stored or outcome.unclear):
             raise self._http.refusal(outcome, key)
-        etag = self._own_version(key, op, body)
-        if etag:
-            return etag
-        if lost and not outcome.unclear:
+        found = self._get_after("write", key)
+        if found is not None and _made_by(found, op, body):
+            return found.etag
+        if lost and not outcome.unclear and self._never_landed(found, condition, sent):
             raise Conflict(f"{key} is no longer the version that was read, or is already there.")
         raise self._unknown("write", key)
 
     def delete(self, key: str, condition: Match) -> None:
         """Delete if this very version is there; Unknown, not Conflict, when nothing is: this delete may have done it."""
         headers = {"x-ms-client-request-id": self._ids.new(), **_condition(condition)}
+        sent = self._clock.elapsed()
         outcome = self._http.exchange("DELETE", self._url(key), headers, limit=MAX_READ)
         answer = outcome.answer
         if answer is not None and answer.status in (200, 202, 204):
@@ -126,25 +133,23 @@ class BlobStore:
             raise self._unknown("delete", key)
         if answer is None or not _lost(answer, condition):
             raise self._http.refusal(outcome, key)
-        if self._get_after("delete", key) is None:
-            raise self._unknown("delete", key)
-        raise Conflict(f"{key} is no longer the version that was read.")
+        if self._never_landed(self._get_after("delete", key), condition, sent):
+            raise Conflict(f"{key} is no longer the version that was read.")
+        raise self._unknown("delete", key)
 
     def clock_offset(self) -> float | None:
         """The store's clock minus this machine's, from the `Date` of its recent answers."""
         return self._http.store_clock.offset()
 
-    def _own_version(self, key: str, op: str, body: bytes) -> str:
-        """The etag of what is there, if this write made it; else nothing.
+    def _never_landed(self, found: Answer | None, condition: Condition, sent: float) -> bool:
+        """Does what is there now prove that a refused request was never carried out, not even by a second sending?
 
-        A store that keeps no metadata leaves the bytes: their own op makes them this write's. A record without one is
-        the same whoever wrote it.
+        Both times are the store's; a stamp is cut to the second.
         """
-        answer = self._get_after("write", key)
-        if answer is None:
-            return ""
-        found = answer.headers.get("x-ms-meta-op")
-        return answer.etag if (found == op if found else answer.body == body) else ""
+        if found is None:
+            return False
+        older = (found.age or 0.0) - STAMP_NOISE > self._clock.elapsed() - sent
+        return older or found.headers.get("x-ms-meta-was") == _expected(condition)
 
     def _get_after(self, what: str, key: str) -> Answer | None:
         """Read back; when that can't be done the outcome stays unknown."""
@@ -204,6 +209,21 @@ class BlobStore:
 
 def _condition(condition: Condition) -> dict[str, str]:
     return {"If-None-Match": "*"} if isinstance(condition, Absent) else {"If-Match": f'"{condition.etag}"'}
+
+
+def _expected(condition: Condition) -> str:
+    """The version a write was made from, kept beside it."""
+    return "none" if isinstance(condition, Absent) else condition.etag
+
+
+def _made_by(found: Answer, op: str, body: bytes) -> bool:
+    """Is this the version that the write `op` made?
+
+    A store that keeps no metadata leaves the bytes: their own op makes them this write's. A record without one is the
+    same whoever wrote it.
+    """
+    kept = found.headers.get("x-ms-meta-op")
+    return kept == op if kept else found.body == body
 
 
 def _lost(answer: Answer, condition: Condition) -> bool:

@@ -27,7 +27,7 @@ ACCOUNT = "devstoreaccount1"
 # The account and key that every Azurite has: published, not a secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 READY_SECONDS = 20.0
-FLAGS = "--silent --skipApiVersionCheck --disableTelemetry --disableProductStyleUrl --inMemoryPersistence".split()
+FLAGS = ["--silent", "--skipApiVersionCheck", "--disableTelemetry", "--disableProductStyleUrl", "--inMemoryPersistence"]
 
 
 def need() -> None:
@@ -102,7 +102,8 @@ class Azurite:
         name = str(uuid.uuid4())
         http = BlobHttp(self.container(name), auth=self.auth, clock=SystemClock(), ids=SystemIds(), client=self.client)
         outcome = http.exchange("PUT", f"{self.container(name)}?restype=container", {}, limit=10_000)
-        assert outcome.answer is not None and outcome.answer.status == 201, outcome
+        assert outcome.answer is not None, outcome
+        assert outcome.answer.status == 201
         return name
 
     def store(self, container: str, *, port: int | None = None, folder: str = "lake/Files/_control", **settings):

@@ -10,8 +10,6 @@ from fdagent.stores.memory import MemoryStore
 from fdagent.system import SystemClock, SystemIds
 
 
-
-
 @pytest.fixture(scope="session")
 def http_server(tmp_path_factory):
     yield from _running("http", tmp_path_factory)
