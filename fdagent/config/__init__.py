@@ -1,0 +1,1 @@
+"""agent.toml: what an agent may be told, read and checked whole."""
