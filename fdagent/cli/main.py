@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "run",
     "status": "status",
     "job": "job",
+    "diagram": "diagram",
     "demo": "demo",
 }
 """Each command, in the order a newcomer needs them, and the module of this folder that has the function of its name."""
@@ -73,6 +74,8 @@ def run(app: typer.Typer, words: list[str]) -> int:
     except FdagentError as err:
         return _fail(err.what, err.fix, err.exit_code, as_json=as_json, problems=getattr(err, "problems", ()))
     except TyperException as err:
+        if not err.format_message():
+            return err.exit_code  # no command was named, and the help was shown
         return _fail(err.format_message(), "Add --help to see how it is used.", err.exit_code, as_json=as_json)
     except (KeyboardInterrupt, typer.Abort):
         print("Stopped.", file=sys.stderr)
