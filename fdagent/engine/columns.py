@@ -106,19 +106,14 @@ def _reading(item: Input, column: Column, raw: str, csv: Csv) -> tuple[str, str]
         )
     shown = f"{text(column.name + ': ')} || chr(39) || left({raw}, {SHOWN_CHARACTERS}) || chr(39) || "
     reason = shown + text(f" is not {_called(column)}")
-    if column.type == "integer":
-        return _integer(raw, csv), reason
-    if column.type == "boolean":
-        truths = "WHEN 'true' THEN true WHEN '1' THEN true WHEN 'false' THEN false WHEN '0' THEN false"
-        return f"CASE lower({raw}) {truths} END", reason
-    if column.type == "date":
-        return _date(raw, column.format), reason
     if column.type == "timestamp":
-        if _names_zone(column.format):
-            return f"try_strptime({raw}, {text(column.format)})", reason
-        local = _local(raw, column.format)
-        return _timestamp(raw, column, local), _zone_reason(local, column.zone, shown, reason)
-    return _fraction(raw, target, csv), reason
+        return _timestamp(raw, column, shown, reason)
+    simple = {
+        "integer": lambda: _integer(raw, csv),
+        "boolean": lambda: _boolean(raw),
+        "date": lambda: _date(raw, column.format),
+    }
+    return simple.get(column.type, lambda: _fraction(raw, target, csv))(), reason
 
 
 def _delta_type(declared: str) -> str:
@@ -139,6 +134,11 @@ def _integer(raw: str, csv: Csv) -> str:
         return f"CASE WHEN regexp_full_match({raw}, {text(grouped)}) THEN TRY_CAST({plain} AS BIGINT) END"
     # Printing the value back is several times faster than the pattern, and right for nearly every row.
     return f"CASE WHEN CAST({value} AS VARCHAR) = {raw} OR regexp_full_match({raw}, '[+-]?\\d+') THEN {value} END"
+
+
+def _boolean(raw: str) -> str:
+    truths = "WHEN 'true' THEN true WHEN '1' THEN true WHEN 'false' THEN false WHEN '0' THEN false"
+    return f"CASE lower({raw}) {truths} END"
 
 
 def _fraction(raw: str, target: str, csv: Csv) -> str:
@@ -185,12 +185,16 @@ def _local(raw: str, pattern: str) -> str:
     return f"CASE WHEN {same} OR regexp_full_match({raw}, {text(_LOCAL)}) THEN {value} END"
 
 
-def _timestamp(raw: str, column: Column, local: str) -> str:
+def _timestamp(raw: str, column: Column, shown: str, reason: str) -> tuple[str, str]:
+    """The value, and the reason when there is none: a time may be well written and still not exist in its zone."""
+    if _names_zone(column.format):
+        return f"try_strptime({raw}, {text(column.format)})", reason
+    local = _local(raw, column.format)
     utc = _utc(local, column.zone)
-    if column.format:
-        return utc
-    zoned = f"CASE WHEN regexp_full_match({raw}, {text(_OFFSET)}) THEN TRY_CAST({raw} AS {TIMESTAMP}) END"
-    return f"coalesce({utc}, {zoned})"
+    if not column.format:
+        zoned = f"CASE WHEN regexp_full_match({raw}, {text(_OFFSET)}) THEN TRY_CAST({raw} AS {TIMESTAMP}) END"
+        utc = f"coalesce({utc}, {zoned})"
+    return utc, _zone_reason(local, column.zone, shown, reason)
 
 
 def _utc(local: str, zone: str) -> str:

@@ -57,6 +57,8 @@ class Duck:
             "autoload_known_extensions": False,
             "temp_directory": str(self.spill),
             "preserve_insertion_order": False,
+            # A table name in a user's SQL never means a variable of this program.
+            "python_enable_replacements": False,
         }
         if memory_limit:
             config["memory_limit"] = memory_limit

@@ -14,9 +14,10 @@ Does not look at values.
 import codecs
 import csv as csv_module
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fdagent.engine.marks import FoundFile
 from fdagent.errors import BadSource, Denied, SourceMissing
@@ -104,9 +105,8 @@ def _not_encoded(file: FoundFile, csv: Csv, err: UnicodeError) -> BadSource:
 
 def _header(beginning: str, file: FoundFile, csv: Csv) -> tuple[str, ...]:
     lines = io.StringIO(beginning, newline="")
-    quoting = csv_module.QUOTE_MINIMAL if csv.quote else csv_module.QUOTE_NONE
     try:
-        names = next(csv_module.reader(lines, delimiter=csv.delimiter, quotechar=csv.quote or None, quoting=quoting))
+        names: list[str] = next(reader(lines, csv))
     except csv_module.Error as err:
         raise BadSource(f"The header of {file.name} can't be read: {err}.") from err
     if not names:
@@ -119,6 +119,13 @@ def _header(beginning: str, file: FoundFile, csv: Csv) -> tuple[str, ...]:
             f"The header of {file.name} can't be used: {', '.join(problems)}.", fix="Correct it where it is written."
         )
     return tuple(names)
+
+
+def reader(lines: Iterable[str], csv: Csv) -> Any:
+    """Python's own CSV reader with the declared signs; `Any` because its class, with `line_num`, has no public name."""
+    if csv.quote:
+        return csv_module.reader(lines, delimiter=csv.delimiter, quotechar=csv.quote)
+    return csv_module.reader(lines, delimiter=csv.delimiter, quotechar=None, quoting=csv_module.QUOTE_NONE)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

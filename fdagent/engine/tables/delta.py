@@ -123,6 +123,12 @@ class Snapshot:
         if len(recent) == RECENT_COMMITS:
             yield from self.handle.history()[RECENT_COMMITS:]
 
+    @property
+    def committed_ms(self) -> int:
+        """When the version was committed, by its writer's clock, in milliseconds since the epoch; 0 when not known."""
+        recent = self.handle.history(1) if self.handle is not None else []
+        return int(recent[0].get("timestamp", 0)) if recent else 0
+
     def require_writable(self, entity: str) -> None:
         """Refuse a table whose rules this version would not keep.
 
@@ -220,6 +226,8 @@ class DeltaTablePort:
         """
         if snapshot.handle is None:
             raise AssertionError("a change was committed to a table that is not there")
+        # The transaction expires some time after `last_updated`. On a machine whose clock is far behind it would be born
+        # expired to everybody else, so it is never older than the version below it.
         now = int(self._clock.wall() * 1000)
         removes = [
             RemoveAction(file.path, True, now, size=file.size, partition_values={})  # delta-rs's signature
@@ -235,7 +243,7 @@ class DeltaTablePort:
                 commit_properties=CommitProperties(
                     max_commit_retries=0,
                     custom_metadata=_metadata(change, note),
-                    app_transactions=[Transaction(note.app_id, 1, now)],
+                    app_transactions=[Transaction(note.app_id, 1, max(now, snapshot.committed_ms))],
                 ),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
             )

@@ -1,0 +1,86 @@
+"""On which line of a CSV file a refused row stands.
+
+Guarantees: lines count from 1 as an editor shows them, header and line ends inside quotes included. A row that can't be
+found again (a text for NULL that was quoted, or more than `MAX_LOCATED` refused rows in one file) has no line rather
+than a wrong one. Reads a file only when rows of it were refused.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from fdagent.engine.sources.text import CHUNK_BYTES, reader
+from fdagent.project.model import Csv
+
+MAX_LOCATED = 100_000
+"""Refused rows of one file whose lines are looked for: their texts are held in memory."""
+
+Row = tuple[str | None, ...]
+
+
+def at_offsets(path: Path, offsets: Sequence[int]) -> dict[int, int]:
+    """The line of each byte offset (from 0)."""
+    lines: dict[int, int] = {}
+    wanted = sorted(set(offsets))
+    line, position, next_one = 1, 0, 0
+    with path.open("rb") as opened:
+        while next_one < len(wanted) and (chunk := opened.read(CHUNK_BYTES)):
+            start = 0
+            while next_one < len(wanted) and wanted[next_one] < position + len(chunk):
+                stop = wanted[next_one] - position
+                line += chunk.count(b"\n", start, stop)
+                lines[wanted[next_one]] = line
+                start, next_one = stop, next_one + 1
+            line += chunk.count(b"\n", start)
+            position += len(chunk)
+    return lines
+
+
+def of_rows(path: Path, rows: Sequence[Row], csv: Csv) -> list[int | None]:
+    """The line on which each row begins; equal rows get the lines on which they stand, in their order.
+
+    Whole lines are compared first, which takes a fifth of the time of a CSV reader and finds nearly every row.
+    """
+    found: list[int | None] = [None] * len(rows)
+    wanted: dict[bytes, list[int]] = defaultdict(list)
+    nulls = csv.null or ("",)
+    for n, row in enumerate(rows[:MAX_LOCATED]):
+        for key in dict.fromkeys(_bare(row, null, csv) for null in nulls):
+            wanted[key].append(n)
+    quote = csv.quote.encode()
+    with path.open("rb") as opened:
+        for number, line in enumerate(opened, start=1):
+            bare = line.rstrip(b"\r\n")
+            _settle(wanted.get(bare.replace(quote, b"") if quote else bare), found, number)
+    if None in found[:MAX_LOCATED]:
+        _read_again(path, rows, found, csv)
+    return found
+
+
+def _bare(row: Row, null: str, csv: Csv) -> bytes:
+    """The row as one line without quotes, NULL written as `null`."""
+    line = csv.delimiter.join(null if value is None else value for value in row)
+    return (line.replace(csv.quote, "") if csv.quote else line).encode()
+
+
+def _settle(waiting: list[int] | None, found: list[int | None], number: int) -> None:
+    while waiting:
+        n = waiting.pop(0)
+        if found[n] is None:
+            found[n] = number
+            return
+
+
+def _read_again(path: Path, rows: Sequence[Row], found: list[int | None], csv: Csv) -> None:
+    """Find what is left with a CSV reader: rows over several lines, or with several texts for NULL."""
+    wanted: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for n, row in enumerate(rows[:MAX_LOCATED]):
+        if found[n] is None:
+            wanted[tuple(value or "" for value in row)].append(n)
+    nulls = set(csv.null)
+    with path.open(encoding="utf-8", errors="replace", newline="") as opened:
+        records = reader(opened, csv)
+        before = 0
+        for record in records:
+            _settle(wanted.get(tuple("" if value in nulls else value for value in record)), found, before + 1)
+            before = records.line_num
