@@ -49,13 +49,12 @@ def work(place: Where, *, quiet: bool) -> int:
         stopping=lambda: bool(asked),
     )
     try:
-        worker.until_idle()
+        worked.end(worker.until_idle())
     except Stopped:
         worked.trouble("Stopped. What is left of the job runs at the next start.")
         return 130
     finally:
         database.close()
-    worked.end()
     return 1 if worked.failed else 0
 
 

@@ -124,12 +124,11 @@ class Worked:
     """Tells of work as it happens, and sums it up."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self.quiet, self.failed, self.jobs = quiet, 0, 0
+        self.quiet, self.failed = quiet, 0
         self._out = console()
 
     def job(self, found: Job, said: str) -> None:
         """A job began, ended or was recovered."""
-        self.jobs += found.state != "running"
         self.failed += said.startswith(("failed", "dead", "cancelled"))
         if not self.quiet:
             self._out.print(Text.assemble((f"job {found.id} ", "bold"), said))
@@ -156,7 +155,7 @@ class Worked:
         """Something a person should know."""
         self._out.print(Text(sentence, "yellow"), soft_wrap=True)
 
-    def end(self) -> None:
-        """Nothing is left to do."""
+    def end(self, attempts: int) -> None:
+        """Nothing is left to do, after so many attempts."""
         if not self.quiet:
-            self._out.print("Nothing is waiting." if self.jobs else "Nothing was waiting.")
+            self._out.print("Nothing is left to do." if attempts else "Nothing was waiting.")

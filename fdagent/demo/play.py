@@ -44,7 +44,8 @@ def play(folder: Path) -> int:
     job = put(place, ENV, (), cascade=False, backfill=False)
     print(f"3. Queued job {job.id}. Running it:")
     code = work(place, quiet=False)
-    rows = [row for row in runlog.read_rows(places, last=SHOWN_ROWS) if row.job_id == job.id]
+    newest = runlog.read_rows(places, last=SHOWN_ROWS, clock=clock)
+    rows = [row for row in reversed(newest) if row.job_id == job.id]
     _show_tables(project, places)
     _show_runs(rows)
     _show_where(place, places)

@@ -111,6 +111,7 @@ class Runner:
     def _one(self, job: Job, places: Places, entity: Entity, tables: Mapping[str, Any]) -> tuple[RunRow, bool]:
         self.belief.check("The job's claim")
         context = RunContext(
+            environment=places.environment,
             places=places,
             run_key=job.run_key,
             job_id=job.id,
@@ -133,7 +134,7 @@ class Runner:
             return skipped_row(
                 entity, context, f"{upset} {tables[upset]['state']}, so {entity.name} was not run"
             ), False
-        outcome = run_table(entity, context)
+        outcome = run_table(places.project, entity, context)
         return outcome.row, outcome.retryable
 
     def _store(self, job: Job, tables: Mapping[str, Any]) -> None:
