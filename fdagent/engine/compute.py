@@ -74,9 +74,9 @@ class Computing:
         self.base = snapshot.version
         snapshot.require_writable(self.entity.name)
         self.known = Known() if self.backfill else self._marks(snapshot)
-        read = self._read(self.known.marks)
-        if self._nothing_new(read):
+        if self._nothing_new():
             return None
+        read = self._read(self.known.marks)
         if read.relation is None:
             marks = read.marks.to_text()
             if snapshot.handle is None or marks == self.known.text:
@@ -99,11 +99,15 @@ class Computing:
         self.base = snapshot.version
         return replace(change, base=snapshot.version)
 
+    @property
+    def incremental(self) -> bool:
+        """Does it read only what is new: files not taken yet, or rows after a watermark?"""
+        if self.entity.files is not None:
+            return self.entity.files.take != "all"
+        return any(source.watermark for source in self.entity.sources)
+
     def _marks(self, snapshot: Snapshot) -> Known:
-        incremental = any(source.watermark for source in self.entity.sources) or (
-            self.entity.files is not None and self.entity.files.take != "all"
-        )
-        needed = incremental and self.entity.load.mode != "overwrite"
+        needed = self.incremental and self.entity.load.mode != "overwrite"
         return read_marks(snapshot, self.logged_marks, entity=self.entity.name, needed=needed)
 
     def _read(self, marks: Marks) -> Read:
@@ -112,12 +116,13 @@ class Computing:
             self.read_so_far(self.last_read.rows)
         return self.last_read
 
-    def _nothing_new(self, read: Read) -> bool:
+    def _nothing_new(self) -> bool:
         """Is the newest version our own commit of exactly these sources, so that a load of them would change nothing?"""
-        if self.backfill or not self.known.newest or read.marks.to_text() != self.known.text:
+        if self.backfill or not self.known.newest or not self.reader.unmoved(self.known.marks):
             return False
         if self.entity.load.mode == "append":
-            return bool(read.relation is None or not read.rows)
+            # Without marks of its own an append adds its sources' rows each time it runs, as declared.
+            return self.incremental
         return not is_volatile(self.duck, self.entity.sql)
 
     def _shape(self, snapshot: Snapshot, relation: str) -> Shape:

@@ -5,19 +5,19 @@ anew; the marks returned say exactly what was read. Nothing is loaded of a file 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fdagent.engine.columns import BAD, ROW, Input, staged
 from fdagent.engine.duck import Duck, explained, ident, idents
-from fdagent.engine.marks import Marks, SourceMark, digest
+from fdagent.engine.marks import FoundFile, Marks, SourceMark, digest
 from fdagent.engine.sources import csv as csv_source
 from fdagent.engine.sources import files as file_source
 from fdagent.engine.sources import tables as table_source
 from fdagent.engine.tables.delta import DeltaTablePort
 from fdagent.errors import BadSource, TransformFailed
 from fdagent.ports import Clock
-from fdagent.project.model import Csv, Entity, Project
+from fdagent.project.model import Csv, Entity, EntitySource, Project
 from fdagent.project.places import Places
 from fdagent.project.source import ONLY_ALIAS
 from fdagent.project.sql import fill
@@ -82,30 +82,52 @@ class Reader:
     loaded_at: str
     clock: Clock
 
+    def unmoved(self, marks: Marks) -> bool:
+        """Is everything it reads, and what is declared, exactly what the marks say was loaded?
+
+        Raises:
+            SourceMissing, BadSource, Denied, Unavailable: See `read`.
+        """
+        if marks.definition != definition(self.entity):
+            return False
+        source = self.entity.files
+        if source is not None:
+            chosen = self._chosen(marks)
+            return _listing(chosen) == marks.listing if source.take == "all" else not chosen
+        return all(
+            (mark := marks.sources.get(source.alias)) is not None
+            and mark.entity == source.entity
+            and (now := self._port(source).open()).id == mark.table_id
+            and now.version == mark.version
+            for source in self.entity.sources
+        )
+
     def read(self, marks: Marks) -> Read:
         """Read what the marks leave to read.
 
         Raises:
             SourceMissing, BadSource: A source is not there or not as declared.
             TransformFailed: The SQL can't be run on these columns.
-            MarksUnknown, Denied, Unavailable: See the sources.
+            Denied, Unavailable: A source can't be opened.
         """
         refused = self.duck.name("refused")
         self.duck.rows(f'CREATE TEMP TABLE {refused} (file VARCHAR, line BIGINT, reason VARCHAR, "row" VARCHAR)')
         found = self._files(marks, refused) if self.entity.files else self._tables(marks, refused)
         return replace(found, marks=replace(found.marks, definition=definition(self.entity)))
 
+    def _chosen(self, marks: Marks) -> list[FoundFile]:
+        if self.entity.files is None:
+            raise AssertionError("an entity without files was asked for its files")
+        pattern = self.places.source_files(self.entity)
+        found = file_source.find(pattern, self.project.root)
+        return file_source.choose(self.entity.files, pattern, found, marks.taken)
+
     def _files(self, marks: Marks, refused: str) -> Read:
         source = self.entity.files
-        if source is None:
-            raise AssertionError("an entity without files was read as one with files")
-        pattern = self.places.source_files(self.entity)
-        chosen = file_source.choose(source, pattern, file_source.find(pattern, self.project.root), marks.taken)
-        after = Marks(taken=marks.taken.plus(chosen))
-        if source.take == "all":
-            after = Marks(listing=digest(*(file.key for file in chosen)))
-        if not chosen:
-            return Read(None, 0, after, stored=True, refused=refused)
+        chosen = self._chosen(marks)
+        if source is None or not chosen:
+            return Read(None, 0, Marks(taken=marks.taken), stored=True, refused=refused)
+        after = Marks(listing=_listing(chosen)) if source.take == "all" else Marks(taken=marks.taken.plus(chosen))
         rows = csv_source.stage(
             self.duck, chosen, source.csv, self.entity.columns, loaded_at=self.loaded_at, refused=refused
         )
@@ -115,15 +137,18 @@ class Reader:
         relation = self._transformed({ONLY_ALIAS: rows.relation})
         return Read(relation, rows.read, after, stored=not self.entity.sql, refused=refused)
 
+    def _port(self, source: EntitySource) -> DeltaTablePort:
+        return DeltaTablePort(self.places.table(self.project.entities[source.entity]), self.clock)
+
     def _tables(self, marks: Marks, refused: str) -> Read:
         relations: dict[str, str] = {}
         after: dict[str, SourceMark] = {}
         warnings = []
         total = 0
         for source in self.entity.sources:
-            port = DeltaTablePort(self.places.table(self.project.entities[source.entity]), self.clock)
             keyed = self.entity.load.mode in KEYED
-            rows = table_source.read(self.duck, port, source, marks.sources.get(source.alias), keyed=keyed)
+            mark = marks.sources.get(source.alias)
+            rows = table_source.read(self.duck, self._port(source), source, mark, keyed=keyed)
             relations[source.alias] = self._typed(rows.relation, refused)
             after[source.alias] = rows.mark
             total += rows.read
@@ -173,6 +198,10 @@ class Reader:
         with explained(TransformFailed, f"The SQL of {self.entity.name} can't be run"):
             self.duck.rows(f"CREATE TEMP VIEW {view} AS SELECT * FROM (\n{sql}\n)")
         return view
+
+
+def _listing(files: Sequence[FoundFile]) -> str:
+    return digest(*(file.key for file in files))
 
 
 def is_volatile(duck: Duck, sql: str) -> bool:
