@@ -38,8 +38,8 @@ def read_toml(path: Path, say: Say) -> dict[str, Any] | None:
         say("", "is not valid TOML: values are nested too deeply")
     except tomllib.TOMLDecodeError as error:
         say(*_where_and_what(str(error), text))
-    except ValueError:  # numbers of thousands of digits, dates that no calendar has
-        say("", "is not valid TOML: a number or a date can't be read")
+    except ValueError:  # PYTHONINTMAXSTRDIGITS is below what a line has room for
+        say("", "is not valid TOML: a number has too many digits")
     return None
 
 

@@ -61,4 +61,4 @@ def agent_name(host: str) -> str:
 
 def _program_data(environ: Mapping[str, str], *inner: str) -> Path:
     variable, usual = _PROGRAM_DATA
-    return Path(PureWindowsPath(environ.get(variable) or usual, WINDOWS_FOLDER, *inner))
+    return Path(str(PureWindowsPath(environ.get(variable) or usual, WINDOWS_FOLDER, *inner)))
