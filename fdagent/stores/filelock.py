@@ -170,21 +170,21 @@ class FileLock:
 
 
 class Files(Protocol):
-    """The few other calls in which POSIX and Windows differ."""
+    """The few other calls in which POSIX and Windows differ. Paths are strings: they lie on the path of every write."""
 
-    def replace(self, source: Path, target: Path) -> None:
+    def replace(self, source: str, target: str) -> None:
         """Put `source` in the place of `target`, all or nothing."""
         ...
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: str) -> None:
         """Delete one file."""
         ...
 
-    def open(self, path: Path) -> int:
+    def open(self, path: str) -> int:
         """A descriptor to read `path` by; never waits for a pipe, never follows a link in its last part."""
         ...
 
-    def sync_folder(self, path: Path) -> None:
+    def sync_folder(self, path: str) -> None:
         """Make what `replace` and `remove` did in this folder survive a loss of power."""
         ...
 
@@ -192,19 +192,19 @@ class Files(Protocol):
 class PosixFiles:
     """Linux and macOS. A PermissionError here is about rights and passed on at once."""
 
-    def replace(self, source: Path, target: Path) -> None:
+    def replace(self, source: str, target: str) -> None:
         """rename(2)."""
-        source.replace(target)
+        os.replace(source, target)  # noqa: PTH105 - making a Path costs as much as the call
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: str) -> None:
         """unlink(2)."""
-        path.unlink()
+        os.unlink(path)  # noqa: PTH108 - the same
 
-    def open(self, path: Path) -> int:
+    def open(self, path: str) -> int:
         """Not through a link, and without waiting for the other end of a pipe someone put there."""
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
 
-    def sync_folder(self, path: Path) -> None:
+    def sync_folder(self, path: str) -> None:
         """fsync(2) of the folder."""
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -227,32 +227,32 @@ class WindowsFiles:
         self,
         clock: Clock,
         *,
-        move: Callable[[Path, Path], object],
-        unlink: Callable[[Path], None] = Path.unlink,
-        opens: Callable[[Path, int], int] = os.open,
+        move: Callable[[str, str], object],
+        unlink: Callable[[str], None] = os.unlink,
+        opens: Callable[[str, int], int] = os.open,
     ) -> None:
         self._clock = clock
         self._move = move
         self._unlink = unlink
         self._opens = opens
 
-    def replace(self, source: Path, target: Path) -> None:
+    def replace(self, source: str, target: str) -> None:
         """Refused while another has `target` open without sharing: tried again."""
         self._patiently(target, lambda: self._move(source, target))
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: str) -> None:
         """The same."""
         self._patiently(path, lambda: self._unlink(path))
 
-    def open(self, path: Path) -> int:
+    def open(self, path: str) -> int:
         """A name whose deletion is pending answers "permission denied" until its last reader is done: tried again."""
         flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
         return self._patiently(path, lambda: self._opens(path, flags))
 
-    def sync_folder(self, path: Path) -> None:
+    def sync_folder(self, path: str) -> None:
         """Nothing to do: `move` came back only when it was on disk, and NTFS logs a deletion."""
 
-    def _patiently(self, path: Path, action: Callable[[], T]) -> T:
+    def _patiently(self, path: str, action: Callable[[], T]) -> T:
         """Try again while Windows refuses, for at most REFUSED_SECONDS: which of the reasons it is can't be told."""
         end = self._clock.elapsed() + REFUSED_SECONDS
         while True:
@@ -283,12 +283,12 @@ def system_files(clock: Clock | None = None) -> Files:
     return PosixFiles()
 
 
-def _move_through(source: Path, target: Path) -> None:
+def _move_through(source: str, target: str) -> None:
     """MoveFileEx, replacing, back only when the move is on disk: `os.replace` doesn't ask for the latter."""
     if sys.platform == "win32":
         import ctypes
 
         replace_existing, write_through = 0x1, 0x8
         move = ctypes.WinDLL("kernel32", use_last_error=True).MoveFileExW
-        if not move(ctypes.c_wchar_p(str(source)), ctypes.c_wchar_p(str(target)), replace_existing | write_through):
+        if not move(ctypes.c_wchar_p(source), ctypes.c_wchar_p(target), replace_existing | write_through):
             raise ctypes.WinError(ctypes.get_last_error())

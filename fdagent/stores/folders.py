@@ -127,7 +127,7 @@ class Folders:
                 return stat.S_ISDIR(about.st_mode)
             if last is not None and last.settled and last.sign == sign_of(about):
                 return last
-            file = look(self._files, Path(path))
+            file = look(self._files, path)
         except FileNotFoundError:
             return False
         except (PermissionError, Unavailable):

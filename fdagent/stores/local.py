@@ -14,8 +14,8 @@ Does not guarantee anything on a network drive: refused. Whoever deletes `.locks
 
 import contextlib
 import errno
-import hashlib
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -61,12 +61,13 @@ class LocalStore:
                 fix="Use a folder on a drive of this machine; several machines share work through OneLake.",
             )
         self._root = root.absolute()
+        self._base = str(self._root)
         self._clock = clock
         self._ids = ids
         self._files = files or system_files(clock)
         self._locker = locker or system_locker(clock)
         self._folders = Folders(self._root, files=self._files, clock=clock, hidden=frozenset({LOCKS, ASIDE}))
-        self._prepared = False
+        self._made: set[str] = set()
 
     def list(self, prefix: str) -> Sequence[Entry]:
         """All records under `prefix`, by key; the very same object as before where nothing changed (`folders.py`).
@@ -80,16 +81,16 @@ class LocalStore:
 
     def read(self, key: str) -> Blob | None:
         """The record, or None."""
-        path = self._root / check_key(key)
+        path = self._path(key)
         with self._sentences(f"The record {path} can't be read"):
             file = look(self._files, path)
         return None if file is None else Blob(file.body, file.etag, age(self._clock.wall(), file.written))
 
     def write(self, key: str, body: bytes, condition: Condition) -> str:
         """Write if the condition holds; returns the new etag."""
-        path = self._root / check_key(key)
+        path = self._path(key)
         with self._sentences(f"The record {path} can't be written"):
-            self._prepare(path.parent)
+            self._prepare(_folder(path))
             with self._lock(key):
                 self._judge(key, path, condition)
                 etag = self._put(path, body)
@@ -98,9 +99,9 @@ class LocalStore:
 
     def delete(self, key: str, condition: Match) -> None:
         """Delete if this very version is there."""
-        path = self._root / check_key(key)
+        path = self._path(key)
         with self._sentences(f"The record {path} can't be deleted"):
-            self._prepare(self._root)
+            self._prepare(self._base)
             with self._lock(key):
                 self._judge(key, path, condition)
                 self._files.remove(path)
@@ -110,11 +111,14 @@ class LocalStore:
         """None to speak of: the folder's clock is this machine's."""
         return 0.0
 
-    def _lock(self, key: str) -> FileLock:
-        stripe = hashlib.sha256(key.casefold().encode()).digest()[0] % STRIPES
-        return FileLock(self._root / LOCKS / f"{stripe:02d}", self._locker)
+    def _path(self, key: str) -> str:
+        return f"{self._base}/{check_key(key)}"
 
-    def _judge(self, key: str, path: Path, condition: Condition) -> None:
+    def _lock(self, key: str) -> FileLock:
+        stripe = zlib.crc32(key.casefold().encode()) % STRIPES
+        return FileLock(f"{self._base}/{LOCKS}/{stripe:02d}", self._locker)
+
+    def _judge(self, key: str, path: str, condition: Condition) -> None:
         file = look(self._files, path)
         if isinstance(condition, Absent):
             if file is not None:
@@ -122,33 +126,35 @@ class LocalStore:
         elif file is None or file.etag != condition.etag:
             raise Conflict(f"{key} is no longer the version that was read.")
 
-    def _put(self, path: Path, body: bytes) -> str:
-        aside = self._root / ASIDE / f"{os.getpid()}-{self._ids.new()}"
+    def _put(self, path: str, body: bytes) -> str:
+        aside = f"{self._base}/{ASIDE}/{os.getpid()}-{self._ids.new()}"
         try:
             etag = put_aside(aside, body)
             self._files.replace(aside, path)
         except BaseException:
             with contextlib.suppress(OSError):
-                aside.unlink()
+                Path(aside).unlink()
             raise
         return etag
 
-    def _sync(self, path: Path) -> None:
+    def _sync(self, path: str) -> None:
         try:
-            self._files.sync_folder(path.parent)
+            self._files.sync_folder(_folder(path))
         except OSError as error:
             raise Unknown(
                 f"The record {path} was changed, but may not survive a loss of power: {_said(error)}."
             ) from error
 
-    def _prepare(self, folder: Path) -> None:
+    def _prepare(self, folder: str) -> None:
         """Make the folders that a change needs; the first one of a process also sweeps what dead writers left."""
-        if not self._prepared:
+        if folder in self._made:
+            return
+        if not self._made:
             self._make(self._root / LOCKS)
             self._make(self._root / ASIDE)
             self._sweep()
-            self._prepared = True
-        self._make(folder)
+        self._make(Path(folder))
+        self._made.add(folder)
 
     def _make(self, folder: Path) -> None:
         """Make a folder and those above it, each synced into the one above."""
@@ -157,7 +163,7 @@ class LocalStore:
         self._make(folder.parent)
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
-        self._files.sync_folder(folder.parent)
+        self._files.sync_folder(str(folder.parent))
 
     def _sweep(self) -> None:
         now = self._clock.wall()
@@ -175,7 +181,7 @@ class LocalStore:
             yield
         except OSError as error:
             if error.errno == errno.ENOENT:
-                self._prepared = False  # someone removed our folders: the next change makes them anew
+                self._made.clear()  # someone removed our folders: the next change makes them anew
             if error.errno == errno.ELOOP:
                 raise Denied(
                     f"{what}: it is a link, and none is followed.", fix="Put the file itself there."
@@ -187,6 +193,10 @@ class LocalStore:
             if error.errno == errno.ENOSPC:
                 raise Unavailable(f"{what}: the drive is full.", fix="Make room there.") from error
             raise Unavailable(f"{what}: {_said(error)}.") from error
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _said(error: OSError) -> str:

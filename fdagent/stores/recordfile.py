@@ -10,7 +10,6 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 
 from fdagent.errors import Unavailable
 from fdagent.stores.filelock import Files
@@ -35,7 +34,7 @@ class RecordFile:
     sign: Sign
 
 
-def look(files: Files, path: Path) -> RecordFile | None:
+def look(files: Files, path: str) -> RecordFile | None:
     """The file; None when there is none.
 
     Raises:
@@ -50,13 +49,13 @@ def look(files: Files, path: Path) -> RecordFile | None:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise Unavailable(f"{path} is not a file.", fix="Remove it: only records belong there.")
-        body = _read(handle)
+        body = _read(handle, about.st_size)
     finally:
         os.close(handle)
     return RecordFile(body, _etag(body, about), about.st_mtime, about.st_size, sign_of(about))
 
 
-def put_aside(path: Path, body: bytes) -> str:
+def put_aside(path: str, body: bytes) -> str:
     """Make the file, on disk; returns the etag it will have wherever it is moved."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
     try:
@@ -67,7 +66,7 @@ def put_aside(path: Path, body: bytes) -> str:
     finally:
         os.close(handle)
     # Only now: Windows sets a file's time when its last handle is closed.
-    return _etag(body, path.stat())
+    return _etag(body, os.lstat(path))
 
 
 def sign_of(about: os.stat_result) -> Sign:
@@ -75,12 +74,12 @@ def sign_of(about: os.stat_result) -> Sign:
     return about.st_ino, about.st_mtime_ns, about.st_ctime_ns, about.st_size
 
 
-def _read(handle: int) -> bytes:
-    parts, left = [], MAX_READ
-    while left and (part := os.read(handle, left)):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+def _read(handle: int, size: int) -> bytes:
+    """All of it, up to MAX_READ; usually by one call."""
+    body = os.read(handle, min(size, MAX_READ))
+    while len(body) < min(size, MAX_READ) and (part := os.read(handle, MAX_READ - len(body))):
+        body += part
+    return body
 
 
 def _etag(body: bytes, about: os.stat_result) -> str:

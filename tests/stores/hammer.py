@@ -74,7 +74,7 @@ def die_at(root, step):
                 die()
 
     def put_aside_half(path, body):
-        path.write_bytes(body[: len(body) // 2])
+        Path(path).write_bytes(body[: len(body) // 2])
         die()
 
     if step == "half written":
