@@ -1,7 +1,7 @@
 """The reference page and the example of agent.toml, made from the declarations of the settings.
 
-`python -m fdagent.config.reference` writes `docs/agent-toml.md` and `deploy/agent.example.toml`; a test fails when one
-of them is not what this makes.
+`python -m fdagent.config.reference`, called in the repository, writes `docs/agent-toml.md` and
+`deploy/agent.example.toml`; a test fails when one of them is not what this makes.
 
 Guarantees: every declared key is in both, with its default, its range and its meaning, and nothing else is. The example
 loads as it is.
