@@ -6,7 +6,7 @@ share. Does not guarantee anything on other systems, or where /proc/self/mountin
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -79,10 +79,10 @@ def _unescaped(text: str) -> str:
 
 
 def _windows_drive(folder: str, drive_type: Callable[[str], int]) -> str | None:
-    from pathlib import PureWindowsPath
-
-    drive = PureWindowsPath(folder).drive
-    if drive.startswith("\\\\") and not drive.startswith(("\\\\?\\", "\\\\.\\")):
+    if folder.upper().startswith("\\\\?\\UNC\\"):
+        return "share"
+    drive = PureWindowsPath(folder.removeprefix("\\\\?\\")).drive
+    if drive.startswith("\\\\"):
         return "share"
     return "remote drive" if drive and drive_type(drive + "\\") == _DRIVE_REMOTE else None
 
