@@ -109,6 +109,8 @@ class JobFacts:
     retryable: bool = False
     reason: str = ""
     wait_seconds: float = 0.0
+    unspent: bool = False
+    """The attempt could not begin its work (a table was busy, the agent was stopped), so it is not counted."""
     worker: str = ""
     place: str = ""
     pid: int = 0
@@ -166,8 +168,8 @@ def retryable(step: JobStep) -> bool:
 
 @guard("it has attempts left", "it has no attempts left")
 def attempts_left(step: JobStep) -> bool:
-    """The attempt that runs is not its last."""
-    return step.was.attempt < step.was.max_attempts
+    """The attempt that runs is not its last, or isn't counted."""
+    return step.facts.unspent or step.was.attempt < step.was.max_attempts
 
 
 @guard("somebody asked it to stop", "nobody asked it to stop")
@@ -283,11 +285,12 @@ def cancel(step: JobStep) -> Job:
 
 
 def retry(step: JobStep) -> Job:
-    """Back into the queue, after a wait."""
+    """Back into the queue, after a wait; an attempt that is not counted is given back."""
     return _next(
         step,
         state=JobState.QUEUED,
         claim="",
+        attempt=step.was.attempt - step.facts.unspent,
         not_before=step.now + step.facts.wait_seconds,
         tables=_progress(step),
         error=step.facts.error,

@@ -21,7 +21,7 @@ from fdagent.ports import Clock, Ids, Processes
 from fdagent.queue.cell import SELECT, JobCell, from_row
 from fdagent.queue.db import Database
 from machines.job import JOB
-from models.job import FINAL, Job, JobFacts, JobState
+from models.job import Job, JobFacts, JobState
 from models.step import Refusal
 
 PRUNED_AT_ONCE = 500
@@ -52,17 +52,20 @@ class Seen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The run-log rows of one attempt of one job, as JSON texts in the order the tables ended."""
+    """The run-log rows of one claim of one job, as JSON texts in the order the tables ended.
+
+    Named by the claim and not by the attempt's number, which a revived job counts from one again.
+    """
 
     job_id: str
-    attempt: int
+    claim: str
     env: str
     rows: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """Names the batch in the run log, for ever."""
-        return f"{self.job_id}/{self.attempt}"
+        return f"{self.job_id}/{self.claim}"
 
 
 class Jobs:
@@ -220,17 +223,17 @@ class Jobs:
 
     def closed_batches(self) -> list[Batch]:
         """Run-log rows whose attempt is over: nothing will be added to them."""
-        sql = """select r.job_id, r.attempt, r.env, r.row from run_row r left join job j on j.id = r.job_id
-            where j.id is null or j.state <> 'running' or j.attempt <> r.attempt order by r.seq"""
-        batches: dict[tuple[str, int, str], list[str]] = {}
+        sql = """select r.job_id, r.claim, r.env, r.row from run_row r left join job j on j.id = r.job_id
+            where j.id is null or j.claim <> r.claim order by r.seq"""
+        batches: dict[tuple[str, str, str], list[str]] = {}
         for row in self.database.rows(sql):
-            batches.setdefault((row["job_id"], row["attempt"], row["env"]), []).append(row["row"])
+            batches.setdefault((row["job_id"], row["claim"], row["env"]), []).append(row["row"])
         return [Batch(*key, tuple(rows)) for key, rows in batches.items()]
 
     def drop_batch(self, batch: Batch) -> None:
         """Forget rows that are in the run log now."""
         with self.database.write(durable=False) as transaction:
-            transaction.execute("delete from run_row where job_id = ? and attempt = ?", (batch.job_id, batch.attempt))
+            transaction.execute("delete from run_row where job_id = ? and claim = ?", (batch.job_id, batch.claim))
 
     def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:
         sql = f"{SELECT} where state = 'queued' and not_before <= ? order by not_before limit 1"
@@ -291,8 +294,8 @@ def _left(job: Job, seen: Seen, processes: Processes) -> _Left:
 
 def _keep_rows(transaction: sqlite3.Connection, job: Job, rows: Sequence[str]) -> None:
     transaction.executemany(
-        "insert into run_row (job_id, attempt, env, row) values (?, ?, ?, ?)",
-        [(job.id, job.attempt, job.env, row) for row in rows],
+        "insert into run_row (job_id, claim, env, row) values (?, ?, ?, ?)",
+        [(job.id, job.claim, job.env, row) for row in rows],
     )
 
 
@@ -302,11 +305,6 @@ def _record(answer: Committed[Job] | Refusal) -> Job | Refusal:
     if answer.record is None:
         raise AssertionError("a job's arrow that deletes was asked for a job")
     return answer.record
-
-
-def is_final(job: Job) -> bool:
-    """Has it ended?"""
-    return job.state in FINAL
 
 
 def row_text(row: Mapping[str, Any]) -> str:

@@ -41,12 +41,12 @@ create unique index if not exists job_dedupe on job (dedupe_key) where state in 
 -- Whole, for keys that may never come again while any row of theirs is kept.
 create index if not exists job_key on job (dedupe_key);
 
--- Run-log rows, kept from the moment a table ends until they are in the run log. One batch is one attempt of one job.
+-- Run-log rows, kept from the moment a table ends until they are in the run log. One batch is one claim of one job.
 create table if not exists run_row (
   seq integer primary key,
   job_id text not null,
-  attempt integer not null,
+  claim text not null,
   env text not null,
   row text not null
 ) strict;
-create index if not exists run_row_batch on run_row (job_id, attempt);
+create index if not exists run_row_batch on run_row (job_id, claim);

@@ -114,7 +114,8 @@ def test_rows_wait_until_their_attempt_is_over_and_leave_when_dropped(jobs, cloc
     assert jobs.get("j1").tables == {"t": {"state": "succeeded"}}
     jobs.finish(running, "retry", JobFacts(retryable=True, wait_seconds=5), rows=['{"u":1}'])
     (batch,) = jobs.closed_batches()
-    assert (batch.name, batch.env, batch.rows) == ("j1/1", "dev", ('{"t":1}', '{"u":1}'))
+    assert (batch.job_id, batch.claim, batch.env) == ("j1", running.claim, "dev")
+    assert batch.rows == ('{"t":1}', '{"u":1}')
     clock.now += 5
     jobs.claim(WORKER)
     assert len(jobs.closed_batches()) == 1, "a new attempt doesn't reopen the old one's rows"
@@ -174,6 +175,20 @@ def test_a_person_revives_a_dead_job_with_all_its_attempts_and_the_same_run_key(
     assert isinstance(jobs.ask("j1", "revive", JobFacts()), Refusal)
     revived = jobs.ask("j1", "revive", JobFacts(by_a_person=True))
     assert (revived.state, revived.attempt, revived.run_key, revived.error) == (JobState.QUEUED, 0, "j1", "")
+
+
+def test_an_attempt_that_is_not_counted_is_given_back_even_when_it_was_the_last(jobs):
+    running = claimed(jobs, max_attempts=1)
+    ended, _ = jobs.finish(running, "retry", JobFacts(retryable=True, unspent=True))
+    assert (ended.state, ended.attempt) == (JobState.QUEUED, 0)
+
+
+def test_rows_of_a_revived_jobs_first_attempt_are_another_batch(jobs):
+    jobs.finish(claimed(jobs, max_attempts=1), "bury", JobFacts(retryable=True), rows=["{}"])
+    jobs.ask("j1", "revive", JobFacts(by_a_person=True))
+    jobs.finish(jobs.claim(WORKER), "succeed", JobFacts(), rows=["{}"])
+    first, second = jobs.closed_batches()
+    assert first.name != second.name
 
 
 def test_a_revived_job_may_not_stand_beside_another_for_the_same_work(jobs):
@@ -246,7 +261,7 @@ def test_a_job_survives_its_row(job):
 
 def test_a_transaction_that_raises_writes_nothing(jobs):
     with pytest.raises(RuntimeError), jobs.database.write(durable=True) as transaction:
-        transaction.execute("insert into run_row (job_id, attempt, env, row) values ('a', 1, 'dev', '{}')")
+        transaction.execute("insert into run_row (job_id, claim, env, row) values ('a', 'c', 'dev', '{}')")
         raise RuntimeError
     assert jobs.closed_batches() == []
 
