@@ -9,7 +9,7 @@ select
     end as weather,
     count(*) as flights,
     count(*) filter (f.status = 'cancelled') as cancelled,
-    cast(sum(f.departure_delay_minutes) as bigint) as departure_delay_minutes,
+    sum(f.departure_delay_minutes) as departure_delay_minutes,
     avg(f.departure_delay_minutes) as mean_departure_delay_minutes
 from {flights} as f
 left join {weather} as w on w.airport = f.origin and w.hour_at = f.scheduled_hour

@@ -4,7 +4,7 @@ select
     count(distinct f.tail_number) as aircraft,
     count(*) filter (p.tail_number is null) as departed_with_unknown_aircraft,
     -- of known aircraft only
-    cast(sum(p.seats) as bigint) as seats_flown,
+    sum(p.seats) as seats_flown,
     avg(year(f.flight_date) - p.built) as mean_age_years
 from {flights} as f
 -- American and Envoy deliver their own fleet numbers as tail numbers. Some happen to be another aircraft's tail number

@@ -10,7 +10,7 @@ select
     count(*) filter (f.status = 'diverted') as diverted,
     count(*) filter (f.arrival_delay_minutes < 15) as on_time,
     count(*) filter (f.arrival_delay_minutes < 15) / count(*) as on_time_share,
-    cast(sum(f.arrival_delay_minutes) as bigint) as arrival_delay_minutes,
+    sum(f.arrival_delay_minutes) as arrival_delay_minutes,
     avg(f.arrival_delay_minutes) as mean_arrival_delay_minutes
 from {flights} as f
 left join {airlines} as a on a.carrier = f.carrier
