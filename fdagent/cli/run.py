@@ -11,6 +11,8 @@ from fdagent.cli.options import Project
 from fdagent.cli.where import Where, where
 from fdagent.errors import UsageError
 
+INTERRUPTED = 130
+
 
 def run(
     until_idle: Annotated[bool, typer.Option("--until-idle", help="Work the queue empty, then exit.")] = False,
@@ -28,46 +30,55 @@ def work(place: Where, *, quiet: bool) -> int:
     from fdagent.queue.db import Database
     from fdagent.queue.jobs import Jobs, Worker
     from fdagent.system import SystemClock, SystemIds, SystemProcesses
-    from fdagent.work.runner import Agent, Stopped
+    from fdagent.work.runner import Agent
     from fdagent.work.worker import Told, Work
 
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
     database = Database(place.home)
-    asked = _on_signals()
+    wishes = Signals()
     pid = processes.pid()
     who = Worker(f"{place.agent}/1", processes.place(), pid, processes.started_at(pid) or 0.0)
     worked = view.Worked(quiet=quiet)
     worker = Work(
         Jobs(database, clock=clock, ids=ids),
-        Agent(place.agent, place.host, place.project),
+        Agent(place.agent, ids.new(), place.host, place.project),
         who,
+        wishes,
         clock,
         ids,
         processes,
         open_database=lambda: Database(place.home),
         told=Told(worked.job, worked.row, worked.trouble),
-        stopping=lambda: bool(asked),
     )
     try:
-        worked.end(worker.until_idle())
-    except Stopped:
-        worked.trouble("Stopped. What is left of the job runs at the next start.")
-        return 130
+        attempts = worker.until_idle()
     finally:
         database.close()
+    if wishes.stopping():
+        worked.trouble("Stopped. What is left of the job runs at the next start.")
+        return INTERRUPTED
+    worked.end(attempts)
     return 1 if worked.failed else 0
 
 
-def _on_signals() -> list[int]:
+class Signals:
     """The first signal asks for a stop before the next table; the second ends the process at once."""
-    asked: list[int] = []
 
-    def stop(number: int, _: FrameType | None) -> None:
-        if asked:
+    def __init__(self) -> None:
+        self._asked = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on)
+
+    def stopping(self) -> bool:
+        """Was a stop asked for?"""
+        return self._asked
+
+    def orphaned(self) -> bool:
+        """Nobody stands above this process."""
+        return False
+
+    def _on(self, _number: int, _frame: FrameType | None) -> None:
+        if self._asked:
             raise KeyboardInterrupt
-        asked.append(number)
+        self._asked = True
         print("Stopping after the table that runs; once more to stop at once.", file=sys.stderr)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    return asked

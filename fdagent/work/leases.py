@@ -157,4 +157,3 @@ class TableLease:
             request_id=who.request_id or None,
             seconds=self.seconds,
         )
-

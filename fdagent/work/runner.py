@@ -3,19 +3,20 @@
 Guarantees
 - Each attempt runs only the tables that did not finish; dependents of a failed table are skipped with the reason, the
   others go on.
+- A table is run under its lease, and nothing is committed for a claim or lease that is no longer believed in, or once
+  this process was told that its agent is gone: the landing asks right before its commit.
 - A table's run-log row is stored before the next table starts; the last one's goes with the end of the attempt.
-- Nothing is written for a job whose claim is lost: the table's landing asks right before its commit.
 
-Does not claim, retry or wait: `worker.py` does, by the job chart.
+Does not claim, retry or wait for a due time: `worker.py` does, by the job chart.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fdagent.engine.runtable import RunContext, run_table, skipped_row
-from fdagent.errors import FdagentError, StoodDown
+from fdagent.errors import FdagentError, StoodDown, TableBusy
 from fdagent.fleet.release import open_control, promoted_version
 from fdagent.ports import Clock, Ids
 from fdagent.project import graph, load, release
@@ -23,6 +24,7 @@ from fdagent.project.model import Entity
 from fdagent.project.places import Places, environment_named
 from fdagent.queue.jobs import Jobs, row_text
 from fdagent.work.holding import Belief
+from fdagent.work.tablehold import TableHolds
 from models.job import Job
 from models.run import RunRow, RunStatus
 
@@ -31,27 +33,54 @@ DONE = frozenset({RunStatus.SUCCEEDED, RunStatus.NO_CHANGE, RunStatus.ALREADY_DO
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Who runs: the agent's name, its host, and the metadata project it serves."""
+    """Who runs: the agent's name and instance, its host, and the metadata project it serves."""
 
     name: str
+    instance: str
     host: str
     project: Path
     memory_limit: str = ""
+    table_lease_seconds: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt ends: succeeded when `error` is empty. `rows` are those not stored yet."""
+    """How an attempt ends: succeeded when `error` is empty. `rows` are those not stored yet.
+
+    `unspent`: nothing failed but that tables were busy, so the attempt need not count.
+    """
 
     tables: Mapping[str, Any]
     rows: tuple[str, ...] = ()
     error: str = ""
     category: str = ""
     retryable: bool = False
+    unspent: bool = False
 
 
 class Stopped(Exception):
-    """The process was asked to stop: the job is left as it is, for the next start."""
+    """The process was asked to stop: what is left of the job goes back into the queue.
+
+    Args:
+        tables: The job's progress.
+        rows: Run-log rows that are not stored yet.
+    """
+
+    def __init__(self, tables: Mapping[str, Any], rows: tuple[str, ...]) -> None:
+        super().__init__("asked to stop")
+        self.tables, self.rows = tables, rows
+
+
+class Wishes(Protocol):
+    """What this process was told from outside."""
+
+    def stopping(self) -> bool:
+        """Take no more work."""
+        ...
+
+    def orphaned(self) -> bool:
+        """The agent is gone: commit nothing more."""
+        ...
 
 
 @dataclass(slots=True)
@@ -62,18 +91,22 @@ class Runner:
         jobs: The queue, for progress.
         agent: Who runs.
         belief: Whether the claim still holds.
-        stopping: Was this process asked to stop?
+        holds: Takes and keeps the tables' leases.
+        wishes: Whether this process was asked to stop.
         told: Called with each row as its table ends, for people.
     """
 
     jobs: Jobs
     agent: Agent
     belief: Belief
+    holds: TableHolds
+    wishes: Wishes
     clock: Clock
     ids: Ids
-    stopping: Callable[[], bool] = lambda: False
     told: Callable[[RunRow], None] = lambda _: None
+    _tables: dict[str, Any] = field(default_factory=dict)
     _unstored: list[RunRow] = field(default_factory=list)
+    _failed: list[tuple[str, FdagentError | RunRow, bool]] = field(default_factory=list)
 
     def run(self, job: Job) -> End:
         """Run what is left of the job.
@@ -82,35 +115,31 @@ class Runner:
             StoodDown: The job is no longer ours.
             Stopped: The process was asked to stop.
         """
-        tables: dict[str, Any] = dict(job.tables)
+        self._tables = dict(job.tables)
         try:
-            project = load.load_project(self.agent.project)
-            places = Places(project, environment_named(project, job.env))
-            store = open_control(places, clock=self.clock, ids=self.ids)
-            release.check_promoted(project, places.environment, promoted_version(store))
-            entities = graph.select(project, job.entities, cascade=job.cascade)
-        except StoodDown:
-            raise
+            places, entities = self._prepared(job)
         except FdagentError as err:
-            return End(tables, error=str(err), category=str(err.category), retryable=err.retryable)
-        problems: list[tuple[RunRow, bool]] = []
+            return End(self._tables, error=str(err), category=str(err.category), retryable=err.retryable)
+        commit = release.git_commit(places.project.root)
         for entity in entities:
-            if tables.get(entity.name, {}).get("state") in DONE:
+            if self._done(entity.name):
                 continue
-            self._store(job, tables)
-            if self.stopping():
-                raise Stopped
-            row, retryable = self._one(job, places, entity, tables)
-            tables[entity.name] = {"state": str(row.status), "run_id": row.run_id, "rows": row.rows_written}
-            self._unstored.append(row)
-            self.told(row)
-            if row.status not in DONE:
-                problems.append((row, retryable))
-        return self._end(tables, problems)
+            self._store(job)
+            if self.wishes.stopping():
+                raise Stopped(self._tables, ())
+            self._one(entity, self._context(job, places, commit))
+        return self._end()
 
-    def _one(self, job: Job, places: Places, entity: Entity, tables: Mapping[str, Any]) -> tuple[RunRow, bool]:
-        self.belief.check("The job's claim")
-        context = RunContext(
+    def _prepared(self, job: Job) -> tuple[Places, tuple[Entity, ...]]:
+        project = load.load_project(self.agent.project)
+        places = Places(project, environment_named(project, job.env))
+        store = open_control(places, clock=self.clock, ids=self.ids)
+        release.check_promoted(project, places.environment, promoted_version(store))
+        self.holds.store = store
+        return places, graph.select(project, job.entities, cascade=job.cascade)
+
+    def _context(self, job: Job, places: Places, commit: str) -> RunContext:
+        return RunContext(
             environment=places.environment,
             places=places,
             run_key=job.run_key,
@@ -122,43 +151,68 @@ class Runner:
             agent=self.agent.name,
             source=job.source,
             metadata_version=places.project.metadata_version,
-            git_commit=release.git_commit(places.project.root),
+            git_commit=commit,
             clock=self.clock,
             ids=self.ids,
-            still_mine=lambda: self.belief.check("The job's claim"),
+            still_mine=self._check,
             memory_limit=self.agent.memory_limit,
             backfill=job.backfill,
         )
-        upset = next((name for name in entity.upstream if not _fine(tables.get(name))), "")
-        if upset:
-            return skipped_row(
-                entity, context, f"{upset} {tables[upset]['state']}, so {entity.name} was not run"
-            ), False
-        outcome = run_table(places.project, entity, context)
-        return outcome.row, outcome.retryable
 
-    def _store(self, job: Job, tables: Mapping[str, Any]) -> None:
+    def _check(self) -> None:
+        """Raise StoodDown unless everything this attempt holds is still its own."""
+        if self.wishes.orphaned():
+            raise StoodDown("The agent that started this worker is gone, so nothing further is written.")
+        self.belief.check("The job's claim")
+        self.holds.check()
+
+    def _one(self, entity: Entity, context: RunContext) -> None:
+        upset = next((name for name in entity.upstream if name in self._tables and not self._done(name)), "")
+        if upset:
+            reason = f"{upset} {self._tables[upset]['state']}, so {entity.name} was not run"
+            self._ended(skipped_row(entity, context, reason), retryable=False)
+            return
+        try:
+            with self.holds.held(entity.name, context.job_id):
+                self._check()
+                outcome = run_table(context.places.project, entity, context)
+        except StoodDown:
+            raise
+        except FdagentError as err:
+            # The lease could not be had: no row, since nothing was run.
+            self._tables[entity.name] = {"state": "not run", "run_id": "", "rows": 0}
+            self._failed.append((entity.name, err, err.retryable))
+            return
+        self._ended(outcome.row, retryable=outcome.retryable)
+
+    def _ended(self, row: RunRow, *, retryable: bool) -> None:
+        self._tables[row.entity] = {"state": str(row.status), "run_id": row.run_id, "rows": row.rows_written}
+        self._unstored.append(row)
+        self.told(row)
+        if row.status is RunStatus.FAILED:
+            self._failed.append((row.entity, row, retryable))
+
+    def _done(self, name: str) -> bool:
+        return self._tables.get(name, {}).get("state") in DONE
+
+    def _store(self, job: Job) -> None:
         """Store the row of the table that ended last, with the progress that says so."""
         for row in self._unstored:
-            self.jobs.progress(job, tables, row_text(row.to_json()))
+            self.jobs.progress(job, self._tables, row_text(row.to_json()))
         self._unstored.clear()
 
-    def _end(self, tables: Mapping[str, Any], problems: list[tuple[RunRow, bool]]) -> End:
+    def _end(self) -> End:
         rows = tuple(row_text(row.to_json()) for row in self._unstored)
-        failed = [(row, retryable) for row, retryable in problems if row.status is RunStatus.FAILED]
-        if not failed:
-            return End(tables, rows)
-        first = failed[0][0]
-        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        if not self._failed:
+            return End(self._tables, rows)
+        name, why, _ = self._failed[0]
+        sentence, category = (why.error, why.category) if isinstance(why, RunRow) else (str(why), str(why.category))
+        more = f" (and {len(self._failed) - 1} more)" if len(self._failed) > 1 else ""
         return End(
-            tables,
+            self._tables,
             rows,
-            error=f"{first.entity}: {first.error}{more}",
-            category=first.category,
-            retryable=any(retryable for _, retryable in failed),
+            error=f"{name}: {sentence}{more}",
+            category=category,
+            retryable=any(retryable for _, _, retryable in self._failed),
+            unspent=all(isinstance(why, TableBusy) for _, why, _ in self._failed),
         )
-
-
-def _fine(progress: Mapping[str, Any] | None) -> bool:
-    """An upstream table that is not part of this job, or is done in it, holds nobody back."""
-    return progress is None or progress.get("state") in DONE

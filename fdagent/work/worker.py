@@ -4,7 +4,7 @@ Guarantees
 - At most one attempt of a job is believed in at a time: the claim is one conditional write, kept by renewals, and the
   runner stops before its next commit once the belief has ended.
 - An attempt ends by one arrow: succeed, retry, bury, fail or cancel. If the claim was lost meanwhile, the end is
-  refused and nothing is stored.
+  refused and nothing is stored. An attempt that met only busy tables, or that was stopped, is given back uncounted.
 - Run-log rows outlive any crash: they are flushed when an attempt is over, and again at the next start until the run
   log has them.
 
@@ -23,12 +23,18 @@ from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.stores.sightings import Sightings
 from fdagent.work.holding import Belief, Keeper
-from fdagent.work.runner import Agent, End, Runner, Stopped
-from models.job import Job, JobFacts
+from fdagent.work.leases import Holder
+from fdagent.work.runner import Agent, End, Runner, Stopped, Wishes
+from fdagent.work.tablehold import TableHolds
+from models.job import Job, JobFacts, JobState
 from models.run import RunRow
 from models.step import Refusal
 
-LONGEST_WAIT_SECONDS = 1.0
+POLL_SECONDS = 0.05
+"""Between two looks into the queue; a look that finds nothing new costs a few microseconds."""
+RECOVER_SECONDS = 1.0
+BUSY_SECONDS = 24 * 3600.0
+"""How long a job may be given back uncounted because its tables are busy, where it has no deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +59,94 @@ class Told:
     trouble: Callable[[str], None] = lambda _sentence: None
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claimed job, and when the claim was begun, in elapsed seconds: its belief counts from there."""
+
+    job: Job
+    asked: float
+
+
 @dataclass(slots=True)
 class Work:
-    """A worker in this process."""
+    """A worker in this process.
+
+    Args:
+        open_database: A connection of its own for the thread that keeps the claim.
+    """
 
     jobs: Jobs
     agent: Agent
     who: Worker
+    wishes: Wishes
     clock: Clock
     ids: Ids
     processes: Processes
     open_database: Callable[[], Database]
-    """A connection of its own for the thread that keeps the claim."""
     retry: Retry = Retry()
     told: Told = Told()
-    stopping: Callable[[], bool] = lambda: False
     sightings: Sightings = field(init=False)
+    holds: TableHolds = field(init=False)
 
     def __post_init__(self) -> None:
         self.sightings = Sightings(self.clock)
+        agent, who = self.agent, self.who
+        holder = Holder(agent.name, agent.instance, agent.host, who.place, who.pid, who.process_started_at)
+        self.holds = TableHolds(
+            holder,
+            agent.table_lease_seconds,
+            self.sightings,
+            self.clock,
+            self.ids,
+            self.processes,
+            told=self.told.trouble,
+        )
 
     def until_idle(self) -> int:
-        """Work until nothing is queued and no running job is left alone; how many attempts were run.
-
-        Raises:
-            Stopped: This process was asked to stop while a job ran; the job is left for the next start.
-        """
+        """Work until nothing is queued and no running job is left alone; how many attempts were run."""
         attempts = 0
-        while not self.stopping():
-            for left in self.jobs.recover(self.sightings, self.processes):
-                self.told.job(left, f"recovered: {left.error or left.reason}")
+        while not self.wishes.stopping():
+            self.recover()
             self.flush()
-            job = self.jobs.claim(self.who)
-            while job is not None:
-                attempts += 1
-                job = self._attempt(job)
-            self.flush()
+            attempts += self.work_off()
             wait = self._idle_wait()
             if wait is None:
                 break
-            self.clock.sleep(min(wait, LONGEST_WAIT_SECONDS))
+            self.clock.sleep(min(wait, RECOVER_SECONDS))
+        self.flush()
         return attempts
+
+    def serve(self, idle_seconds: float) -> None:
+        """Work until this process is asked to stop, or nothing was due for `idle_seconds`."""
+        self.flush()
+        idle_from = self.clock.elapsed()
+        while not self.wishes.stopping() and self.clock.elapsed() - idle_from < idle_seconds:
+            if self.work_off():
+                idle_from = self.clock.elapsed()
+            else:
+                self.clock.sleep(POLL_SECONDS)
+
+    def recover(self) -> None:
+        """Take back what nobody runs any more."""
+        for job in self.jobs.recover(self.sightings, self.processes):
+            self.told.job(job, f"recovered: {job.error or job.reason}")
+
+    def work_off(self) -> int:
+        """Run what is due, one job after the other; how many attempts that were."""
+        attempts = 0
+        claimed = self._claim()
+        while claimed is not None:
+            attempts += 1
+            claimed = self._attempt(claimed)
+            self.flush()
+        return attempts
+
+    def _claim(self) -> Claimed | None:
+        if self.wishes.stopping():
+            return None
+        asked = self.clock.elapsed()
+        job = self.jobs.claim(self.who)
+        return None if job is None else Claimed(job, asked)
 
     def flush(self) -> None:
         """Bring run-log rows of ended attempts into the run log; what fails is kept and told."""
@@ -108,19 +161,21 @@ class Work:
                 continue
             self.jobs.drop_batch(batch)
 
-    def _attempt(self, job: Job) -> Job | None:
+    def _attempt(self, claimed: Claimed) -> Claimed | None:
         """Run one claimed job to the end of its attempt; the next claimed job, if one was due."""
-        started = self.clock.elapsed()
+        job = claimed.job
         belief = Belief(job.lease_seconds, self.clock)
-        belief.confirmed(started)
+        belief.confirmed(claimed.asked)
         self.told.job(job, f"attempt {job.attempt} of {job.max_attempts}")
-        runner = Runner(self.jobs, self.agent, belief, self.clock, self.ids, self.stopping, self.told.row)
+        runner = Runner(self.jobs, self.agent, belief, self.holds, self.wishes, self.clock, self.ids, self.told.row)
         try:
             with self._keeper(job, belief):
                 end = runner.run(job)
         except StoodDown as err:
             self.told.job(job, f"stood down: {err}")
-            return None if self.stopping() else self.jobs.claim(self.who)
+            return self._claim()
+        except Stopped as err:
+            end = End(err.tables, err.rows, error="The agent was stopped.", retryable=True, unspent=True)
         return self._finish(job, end)
 
     def _keeper(self, job: Job, belief: Belief) -> Keeper:
@@ -136,29 +191,35 @@ class Work:
 
         return Keeper(belief, renew, self.clock)
 
-    def _finish(self, job: Job, end: End) -> Job | None:
+    def _finish(self, job: Job, end: End) -> Claimed | None:
+        """End the attempt by the arrow that fits, and claim the next job."""
         now = self.jobs.get(job.id)
-        event = _event(job, end, stop=now.stop if now else "")
+        stop = now.stop if now else ""
+        stopping = self.wishes.stopping()
+        unspent = end.unspent and (stopping or self.clock.wall() < _busy_until(job))
+        event = _event(job, end, stop=stop, unspent=unspent)
         facts = JobFacts(
             tables=end.tables,
             error=end.error,
             category=end.category,
             retryable=end.retryable,
-            reason=now.stop if now else "",
-            wait_seconds=self.retry.wait(job.attempt, self.ids),
+            reason=stop,
+            wait_seconds=0.0 if stopping else self.retry.wait(job.attempt, self.ids),
+            unspent=unspent,
         )
-        next_for = None if self.stopping() else self.who
+        next_for = None if stopping else self.who
+        asked = self.clock.elapsed()
         ended, following = self.jobs.finish(job, event, facts, rows=end.rows, next_for=next_for)
         said = f"not ended, {ended}" if isinstance(ended, Refusal) else f"{ended.state}. {ended.error}".strip()
         self.told.job(job, said)
-        return following
+        return None if following is None else Claimed(following, asked)
 
     def _idle_wait(self) -> float | None:
         """Seconds until there may be work again; None when there is none to wait for."""
         due = self.jobs.next_due()
-        waits = [] if due is None else [max(due - self.clock.wall(), 0.05)]
-        running = [job for job in self.jobs.unfinished() if job.state == "running"]
-        waits += [LONGEST_WAIT_SECONDS for job in running if not self._lives(job)]
+        waits = [] if due is None else [max(due - self.clock.wall(), POLL_SECONDS)]
+        running = [job for job in self.jobs.unfinished() if job.state is JobState.RUNNING]
+        waits += [RECOVER_SECONDS for job in running if not self._lives(job)]
         return min(waits) if waits else None
 
     def _lives(self, job: Job) -> bool:
@@ -167,7 +228,7 @@ class Work:
         return same and self.processes.started_at(job.pid) == job.process_started_at
 
 
-def _event(job: Job, end: End, *, stop: str) -> str:
+def _event(job: Job, end: End, *, stop: str, unspent: bool) -> str:
     """Which arrow ends the attempt."""
     if not end.error:
         return "succeed"
@@ -175,7 +236,8 @@ def _event(job: Job, end: End, *, stop: str) -> str:
         return "cancel"
     if not end.retryable:
         return "fail"
-    return "retry" if job.attempt < job.max_attempts else "bury"
+    return "retry" if unspent or job.attempt < job.max_attempts else "bury"
 
 
-__all__ = ["Retry", "Stopped", "Told", "Work"]
+def _busy_until(job: Job) -> float:
+    return job.deadline if job.deadline is not None else job.created_at + BUSY_SECONDS
