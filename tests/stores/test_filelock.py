@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from storefakes import CountingIds, HandClock
@@ -104,7 +105,8 @@ def test_a_lock_leaks_no_descriptor(locker, tmp_path):
 
 
 def open_descriptors():
-    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
 @posix
@@ -133,7 +135,7 @@ def test_a_lock_dies_with_its_process(tmp_path):
         "from fdagent.stores.filelock import FileLock\n"
         "FileLock(sys.argv[1]).acquire(); print('held', flush=True); time.sleep(60)"
     )
-    command = [sys.executable, "-c", hold, str(tmp_path / "lock"), os.getcwd()]
+    command = [sys.executable, "-c", hold, str(tmp_path / "lock"), str(Path.cwd())]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"
         lock = FileLock(tmp_path / "lock")
@@ -183,16 +185,16 @@ class Windows:
 
     def move(self, source, target):
         self._may("move")
-        os.replace(source, target)
+        Path(source).replace(target)
 
     def unlink(self, path):
         self._may("unlink")
-        os.unlink(path)
+        Path(path).unlink()
 
     def opens(self, path, flags):
-        if os.path.exists(path):
+        if Path(path).exists():
             self._may("open")
-        if os.path.basename(path) in self.pending:
+        if Path(path).name in self.pending:
             raise PermissionError(errno.EACCES, "Access is denied")
         return os.open(path, flags)
 
