@@ -37,6 +37,9 @@ class Demo:
     def rows(self, name: str, *columns: str) -> list[dict[str, Any]]:
         return list(self.table(name).to_pyarrow_table(columns=list(columns) or None).to_pylist())
 
+    def values(self, name: str, column: str) -> list[Any]:
+        return list(self.table(name).to_pyarrow_table(columns=[column])[column].to_pylist())
+
     def counts(self) -> dict[str, int]:
         return {entity.name: self.table(entity.name).to_pyarrow_dataset().count_rows() for entity in self.entities}
 
