@@ -70,10 +70,26 @@ class Arrow(Transition):
         """The guards of its row."""
         return self.row.guards
 
-    def _eval_conditions(self, event_data: EventData) -> bool:
-        """Ask every guard, not only up to the first no, so that a refusal can name each."""
+    def execute(self, event_data: EventData) -> bool:
+        """Ask every guard, not only up to the first no, so that a refusal can name each; fix the move where all hold.
+
+        A chart has no other callbacks, so none are looked for.
+        """
         checks = [condition.check(event_data) for condition in self.conditions]
-        return all(checks)
+        if not all(checks):
+            return False
+        step = cast("Step[Any, Any]", event_data.model)
+        step.move = self._move(step)
+        event_data.machine.set_state(self.dest, step)
+        return True
+
+    def _move(self, step: Step[Any, Any]) -> Move[Any]:
+        record = self.row.then(step)
+        if (record is None) is not (self.write is Write.DELETE):
+            raise AssertionError(f"{self.row.event}: a next record where it deletes, or none where it writes")
+        if record is not None and str(record.state) != self.dest:
+            raise AssertionError(f"{self.row.event}: the next record is {record.state}, the arrow leads to {self.dest}")
+        return Move(self.row.event, self.source, self.dest, self.write, record, tuple(step.checks))
 
 
 class _Ask(Condition):
@@ -136,7 +152,6 @@ class Chart(Generic[R, F]):
             initial=ABSENT,
             send_event=True,
             auto_transitions=False,
-            before_state_change=[_take],
         )
         for row in rows:
             self._add(row)
@@ -216,18 +231,6 @@ class Chart(Generic[R, F]):
                     answer = Move(event, state, arrow.dest, arrow.write, None, checks)
                 found.append((arrow, answer))
         return found
-
-
-def _take(event_data: EventData) -> None:
-    """The callback before a state change: fix the move in the step."""
-    step = cast("Step[Any, Any]", event_data.model)
-    arrow = cast("Arrow", event_data.transition)
-    record = arrow.row.then(step)
-    if (record is None) is not (arrow.write is Write.DELETE):
-        raise AssertionError(f"{arrow.row.event}: a next record where it deletes, or none where it writes")
-    if record is not None and str(record.state) != arrow.dest:
-        raise AssertionError(f"{arrow.row.event}: the next record is {record.state}, the arrow leads to {arrow.dest}")
-    step.move = Move(arrow.row.event, arrow.source, arrow.dest, arrow.write, record, tuple(step.checks))
 
 
 def _reachable(leads: dict[str, set[str]], start: set[str]) -> set[str]:
