@@ -46,6 +46,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.process
+def test_a_second_demo_adds_nothing_and_says_so(home: Path) -> None:
+    assert "Nothing was new" in sh(home, "fdagent demo")
+
+
+@pytest.mark.process
 def test_the_python_of_the_page_runs_on_the_demo(home: Path) -> None:
     (script,) = blocks("python")
     done = subprocess.run(
