@@ -6,12 +6,13 @@ something new happens. Its message is sent by whoever's write of the ledger land
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from machines.chart import Chart, Row
 from machines.ledger import LEDGER
 from models import incident as i
 from models.incident import Incident, IncidentFacts, IncidentState
+from models.ledger import stands, surplus
 from models.person import by_a_person
 from models.step import ABSENT, Move, Refusal, Step
 
@@ -58,6 +59,9 @@ class Judged:
 def judge_entries(entries: tuple[Incident, ...], asks: Sequence[Ask], *, now: float, op: str) -> Judged:
     """Judge asks one after the other, each on what the ones before it made of the entries. Nothing is written.
 
+    Whether an entry stands for the same problem, and whether one is beyond those that are kept, is found here, from
+    the entries themselves, and overrides what the facts say.
+
     Args:
         entries: The ledger's entries as just read.
         asks: What is asked for.
@@ -67,10 +71,20 @@ def judge_entries(entries: tuple[Incident, ...], asks: Sequence[Ask], *, now: fl
     left = {entry.id: entry for entry in entries}
     answers = []
     for ask in asks:
-        answer = INCIDENT.judge(ask.event, Step(left.get(ask.id), now, ask.facts, op))
+        facts = _with_entries(ask, tuple(left.values()), now)
+        answer = INCIDENT.judge(ask.event, Step(left.get(ask.id), now, facts, op))
         if isinstance(answer, Move) and answer.next is None:
             del left[ask.id]
         elif isinstance(answer, Move) and answer.next is not None:
+            if answer.next.id != ask.id:
+                raise AssertionError(f"{ask.event} of {ask.id} makes the entry {answer.next.id}")
             left[ask.id] = answer.next
         answers.append((ask, answer))
     return Judged(tuple(left.values()), tuple(answers))
+
+
+def _with_entries(ask: Ask, entries: tuple[Incident, ...], now: float) -> IncidentFacts:
+    facts = ask.facts
+    if facts.new is not None:
+        facts = replace(facts, stands=stands(entries, facts.new.key, facts.occurrence, now))
+    return replace(facts, surplus=surplus(entries, ask.id))

@@ -346,8 +346,7 @@ def perform(name: str, event: str, arrow: Arrow, cell: MemoryCell, **more: Any) 
     _, facts = scene(name, arrow)
     if chart.within is None:
         return go(chart, cell, event, facts, **more)
-    entry = record_in(name, arrow.source)
-    ask = Ask(entry.id if entry is not None else "inc-1", event, facts)
+    ask = Ask("inc-1", event, facts)
 
     def gather(ledger: Ledger | None) -> LedgerFacts:
         entries = () if ledger is None else ledger.incidents
@@ -361,8 +360,10 @@ def cell_for(name: str, arrow: Arrow) -> MemoryCell:
     record, _ = scene(name, arrow)
     if CHARTS[name].within is None:
         return MemoryCell(record)
-    other = incident(entry_id="inc-0", key=ProblemKey(kind="freshness", workload="gold.x", env="prod"))
-    return MemoryCell(Ledger(incidents=(other,) if record is None else (other, record), op="old-op"))
+    key = ProblemKey(kind="freshness", workload="gold.x", env="prod")
+    newer = 200 if arrow.dest == ABSENT else 1
+    others = tuple(incident("resolved", f"other-{n}", key=key, resolved_at=NOW) for n in range(newer))
+    return MemoryCell(Ledger(incidents=others if record is None else (*others, record), op="old-op"))
 
 
 def answers(name: str, event: str, record: Any, facts: Any, now: float = NOW) -> list[Any]:

@@ -26,7 +26,7 @@ RECORDS = [entry.record for entry in ENTRIES if entry.record is not None]
 WHOLE = [record for record in RECORDS if issubclass(record, JsonRecord)]
 EACH = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.WHAT)
 EACH_WHOLE = pytest.mark.parametrize("record", WHOLE, ids=lambda record: record.WHAT)
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=30, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 PUBLISHED = {
     Request: "entities cascade backfill deadline submitted_by submitted_at schedule slot due_at",
     Status: "id env state op agent instance host agents job_id attempt accepted_at started_at updated_at finished_at "
