@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fdagent.cli.options import Json, Project
+from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import Where, where
 from fdagent.errors import NotFound, Refused, UsageError
 
@@ -36,6 +36,7 @@ def enqueue(
     cascade: Annotated[bool, typer.Option("--cascade", help="And everything downstream.")] = False,
     backfill: Annotated[str, typer.Option(help="'full': rebuild from all source rows.")] = "",
     project: Project = None,
+    config: Config = None,
     as_json: Json = False,
 ) -> None:
     """Put a job into the queue; it works while an agent runs, too."""
@@ -45,7 +46,7 @@ def enqueue(
 
     if backfill not in {"", "full"}:
         raise UsageError(f"--backfill {backfill!r} is not known.", fix="Use --backfill full.")
-    place = where(project)
+    place = where(project, config)
     loaded = load_project(place.project)
     require_local(environment_named(loaded, env))
     chosen = graph.select(loaded, entities or (), cascade=cascade)
@@ -73,6 +74,7 @@ def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, bac
         entities=entities,
         cascade=cascade,
         backfill=backfill,
+        max_attempts=3 if place.settings is None else place.settings.retry.max_attempts,
     )
     answer = jobs.enqueue(new)
     if isinstance(answer, Refusal):
@@ -83,10 +85,11 @@ def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, bac
 def job(
     job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id, or its first letters.")],
     project: Project = None,
+    config: Config = None,
     as_json: Json = False,
 ) -> None:
     """Show one job whole: its tables, attempts and errors."""
-    found = find_job(queue_of(where(project)), job_id)
+    found = find_job(queue_of(where(project, config)), job_id)
     if as_json:
         print(json.dumps(job_as_json(found), indent=2))
         return

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fdagent.cli.options import Project
+from fdagent.cli.options import Config, Project
 from fdagent.cli.where import where
 from fdagent.errors import UsageError
 
@@ -28,6 +28,7 @@ def promote(
     env: Annotated[str, typer.Argument(help="The environment, as environments.toml names it.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
     project: Project = None,
+    config: Config = None,
 ) -> int:
     """Make this project's version the one that runs in an environment."""
     from fdagent.fleet.release import open_control, promote, promoted_version
@@ -37,7 +38,7 @@ def promote(
     from fdagent.system import SystemClock, SystemIds
 
     clock, ids = SystemClock(), SystemIds()
-    loaded = load_project(where(project).project)
+    loaded = load_project(where(project, config).project)
     environment = environment_named(loaded, env)
     store = open_control(Places(loaded, environment), clock=clock, ids=ids)
     shown = promoted_version(store)

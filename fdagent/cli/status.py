@@ -3,15 +3,15 @@
 import json
 
 from fdagent.cli.job import job_as_json, queue_of
-from fdagent.cli.options import Json, Project
+from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import where
 
 LAST = 20
 
 
-def status(project: Project = None, as_json: Json = False) -> None:
+def status(project: Project = None, config: Config = None, as_json: Json = False) -> None:
     """Show the queue: counts, running and waiting jobs, and the last 20 with why they failed."""
-    place = where(project)
+    place = where(project, config)
     jobs = queue_of(place)
     counts = {} if jobs is None else jobs.counts()
     unfinished = [] if jobs is None else jobs.unfinished()

@@ -13,6 +13,7 @@ Does not work on a network drive.
 """
 
 import contextlib
+import errno
 import sqlite3
 from collections.abc import Iterator
 from importlib import resources
@@ -117,6 +118,10 @@ class Database:
         with self._sentences():
             return self._connection.execute(sql, values).fetchall()
 
+    def change(self) -> int:
+        """A number that differs once another connection has committed since the last call; costs microseconds."""
+        return int(self.rows("pragma data_version")[0][0])
+
     def close(self) -> None:
         """Close the connection; the last one to close moves the write-ahead log into the file."""
         with self._sentences(), self._lock:
@@ -134,6 +139,10 @@ class Database:
                 f"The home folder {self.path.parent} can't be used: {err.strerror}.",
                 fix="Give this user rights to it, or name another with FABRIC_DESKTOP_HOME.",
             ) from err
+        except OSError as err:
+            if err.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise DiskFull(f"No room is left for {self.path}.", fix="Free some space and try again.") from err
 
 
 def _as_sentence(err: sqlite3.Error, path: Path) -> HomeError | GaveUp:

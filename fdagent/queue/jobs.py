@@ -30,12 +30,16 @@ LISTED_AT_MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Who runs jobs: its label `<agent>/<n>`, and what must be equal before "its process is gone" may be said."""
+    """Who runs jobs: its label `<agent>/<n>`, and what must be equal before "its process is gone" may be said.
+
+    `envs`: the environments it may take jobs of; None: all.
+    """
 
     label: str
     place: str
     pid: int
     process_started_at: float
+    envs: tuple[str, ...] | None = None
 
 
 class Seen(Protocol):
@@ -139,7 +143,7 @@ class Jobs:
 
     def recover(self, seen: Seen, processes: Processes) -> list[Job]:
         """Take back every running job that nobody runs any more; the jobs as they are now."""
-        running = [from_row(row) for row in self.database.rows(f"{SELECT} where state = 'running'")]
+        running = self.running()
         for job in running:
             seen.seen(job.id, job.op)
         left = [job.id for job in running if _left(job, seen, processes).open]
@@ -198,6 +202,29 @@ class Jobs:
         sql = f"{SELECT} where id between ? and ? order by id limit 100"
         return [from_row(row) for row in self.database.rows(sql, start, f"{start}\U0010ffff")]
 
+    def running(self) -> list[Job]:
+        """The jobs that run."""
+        return [from_row(row) for row in self.database.rows(f"{SELECT} where state = 'running'")]
+
+    def due(self, envs: Sequence[str], most: int) -> int:
+        """How many queued jobs of these environments are due, counted up to `most`."""
+        places = ", ".join("?" for _ in envs)
+        sql = f"""select count(*) from (select 1 from job where state = 'queued' and not_before <= ?
+            and env in ({places}) limit ?)"""
+        return int(self.database.rows(sql, self.clock.wall(), *envs, most)[0][0])
+
+    def wish(self, name: str) -> str:
+        """What a person wished under this name; empty: nothing."""
+        rows = self.database.rows("select value from wish where name = ?", name)
+        return str(rows[0]["value"]) if rows else ""
+
+    def set_wish(self, name: str, value: str) -> None:
+        """Wish something; empty: take it back."""
+        with self.database.write(durable=True) as transaction:
+            transaction.execute("delete from wish where name = ?", (name,))
+            if value:
+                transaction.execute("insert into wish (name, value) values (?, ?)", (name, value))
+
     def unfinished(self) -> list[Job]:
         """Running jobs, then queued ones in the order they are due."""
         sql = f"{SELECT} where state = ? order by not_before limit {LISTED_AT_MOST}"
@@ -208,12 +235,13 @@ class Jobs:
         sql = f"{SELECT} where finished_at is not null order by finished_at desc limit ?"
         return [from_row(row) for row in self.database.rows(sql, last)]
 
-    def counts(self) -> dict[str, int]:
-        """How many jobs are in each state that has any."""
-        sql = """select state, count(*) as n from job where finished_at is not null group by state
-            union all select 'queued', count(*) from job where state = 'queued'
-            union all select 'running', count(*) from job where state = 'running'"""
-        found = {row["state"]: row["n"] for row in self.database.rows(sql)}
+    def counts(self, env: str = "") -> dict[str, int]:
+        """How many jobs are in each state that has any; of one environment, or of all."""
+        which, values = ("and env = ?", (env,)) if env else ("", ())
+        sql = f"""select state, count(*) as n from job where finished_at is not null {which} group by state
+            union all select 'queued', count(*) from job where state = 'queued' {which}
+            union all select 'running', count(*) from job where state = 'running' {which}"""
+        found = {row["state"]: row["n"] for row in self.database.rows(sql, *values * 3)}
         return {str(state): found[state] for state in JobState if found.get(state)}
 
     def next_due(self) -> float | None:
@@ -236,8 +264,10 @@ class Jobs:
             transaction.execute("delete from run_row where job_id = ? and claim = ?", (batch.job_id, batch.claim))
 
     def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:
-        sql = f"{SELECT} where state = 'queued' and not_before <= ? order by not_before limit 1"
-        row = transaction.execute(sql, (self.clock.wall(),)).fetchone()
+        envs = () if worker.envs is None else worker.envs
+        which = "" if worker.envs is None else f"and env in ({', '.join('?' for _ in envs)})"
+        sql = f"{SELECT} where state = 'queued' and not_before <= ? {which} order by not_before limit 1"
+        row = transaction.execute(sql, (self.clock.wall(), *envs)).fetchone()
         if row is None:
             return None
         facts = JobFacts(

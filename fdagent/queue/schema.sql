@@ -36,7 +36,7 @@ create table if not exists job (
 -- Partial, so that a claim costs the same beside a million finished rows.
 create index if not exists job_due on job (not_before) where state = 'queued';
 create index if not exists job_running on job (id) where state = 'running';
-create index if not exists job_finished on job (finished_at, state) where finished_at is not null;
+create index if not exists job_finished on job (finished_at, state, env) where finished_at is not null;
 create unique index if not exists job_dedupe on job (dedupe_key) where state in ('queued', 'running');
 -- Whole, for keys that may never come again while any row of theirs is kept.
 create index if not exists job_key on job (dedupe_key);
@@ -50,3 +50,9 @@ create table if not exists run_row (
   row text not null
 ) strict;
 create index if not exists run_row_batch on run_row (job_id, claim);
+
+-- Wishes of a person to the daemon that has this queue, such as a drain; the newest of each name.
+create table if not exists wish (
+  name text primary key,
+  value text not null
+) strict;

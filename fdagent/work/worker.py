@@ -26,7 +26,7 @@ from fdagent.work.holding import Belief, Keeper
 from fdagent.work.leases import Holder
 from fdagent.work.runner import Agent, End, Runner, Stopped, Wishes
 from fdagent.work.tablehold import TableHolds
-from models.job import Job, JobFacts, JobState
+from models.job import Job, JobFacts
 from models.run import RunRow
 from models.step import Refusal
 
@@ -218,8 +218,7 @@ class Work:
         """Seconds until there may be work again; None when there is none to wait for."""
         due = self.jobs.next_due()
         waits = [] if due is None else [max(due - self.clock.wall(), POLL_SECONDS)]
-        running = [job for job in self.jobs.unfinished() if job.state is JobState.RUNNING]
-        waits += [RECOVER_SECONDS for job in running if not self._lives(job)]
+        waits += [RECOVER_SECONDS for job in self.jobs.running() if not self._lives(job)]
         return min(waits) if waits else None
 
     def _lives(self, job: Job) -> bool:
@@ -241,3 +240,10 @@ def _event(job: Job, end: End, *, stop: str, unspent: bool) -> str:
 
 def _busy_until(job: Job) -> float:
     return job.deadline if job.deadline is not None else job.created_at + BUSY_SECONDS
+
+
+if __name__ == "__main__":
+    # The name a worker's process is started by; its pipes are another module's business.
+    from fdagent.work.process import main
+
+    main()

@@ -1,0 +1,168 @@
+"""The daemon of one machine: wires the duties, gives them their turns, and ends in order.
+
+Guarantees
+- It never loads a table library: workers do, in processes of their own.
+- A stop asks for no new work, leaves running jobs `drain_seconds`, then ends their workers; what was cut off runs again
+  at the next start. A second signal ends at once.
+- An unreachable control folder stops nothing but what needs it.
+
+The only loop of the daemon is here; everything else is a bounded tick.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fdagent.config.settings import Settings
+from fdagent.daemon.describe import Describe
+from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns
+from fdagent.errors import FdagentError
+from fdagent.fleet.presence import Presence
+from fdagent.ports import Clock, Ids, Processes, Store
+from fdagent.queue.jobs import Jobs
+from fdagent.stores.sightings import Sightings
+
+LONGEST_SLEEP_SECONDS = 0.1
+DAY_SECONDS = 86_400.0
+DRAIN = "drain"
+"""The wish by which `fdagent drain` asks this daemon to stop; its value is anything."""
+KILL_SECONDS = 10.0
+
+Tell = Callable[..., None]
+"""`Log.tell`: level, event, message, fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The outside of a daemon."""
+
+    jobs: Jobs
+    crew: Crew
+    stores: Mapping[str, Store]
+    """The control root of each environment."""
+    clock: Clock
+    ids: Ids
+    processes: Processes
+    tell: Tell
+
+
+@dataclass(slots=True)
+class Beating:
+    """Beats in one environment."""
+
+    presence: Presence
+    every: float
+
+    def tick(self) -> None:
+        """One announcement or beat."""
+        self.presence.tick()
+
+
+class Daemon:
+    """The daemon, ready to run.
+
+    Args:
+        settings: agent.toml.
+        instance: This start.
+        describe: What the agent says of itself.
+        ports: The outside.
+    """
+
+    def __init__(self, settings: Settings, instance: str, describe: Describe, ports: Ports) -> None:
+        self.settings, self.ports = settings, ports
+        self._stopping = self._at_once = False
+        self.presences = [
+            Presence(
+                store,
+                env,
+                settings.agent.name,
+                instance,
+                lambda env=env: describe.record(env),  # type: ignore[misc]
+                settings.agent.stale_seconds,
+                ports.clock,
+                ports.ids,
+                ports.processes,
+                lambda sentence, env=env: ports.tell("warning", "presence", sentence, env=env),  # type: ignore[misc]
+            )
+            for env, store in ports.stores.items()
+        ]
+        self._turns = Turns(self._duties(), ports.clock, self._failed)
+
+    def served(self) -> tuple[str, ...]:
+        """The environments whose jobs are run now."""
+        if self._stopping:
+            return ()
+        return tuple(presence.env for presence in self.presences if presence.serves)
+
+    def stop(self) -> None:
+        """Ask for a stop; asked twice, it ends at once. Safe to call from a signal handler."""
+        self._at_once = self._stopping
+        self._stopping = True
+
+    def tick(self) -> float:
+        """Give every due duty its turn; seconds until the next."""
+        if not self._stopping and self.ports.jobs.wish(DRAIN):
+            self.ports.tell("info", "drain", "A person asked this agent to stop.")
+            self._stopping = True
+        return self._turns.tick()
+
+    def run(self) -> None:
+        """Run until a stop is asked for, then end in order."""
+        ports = self.ports
+        ports.jobs.set_wish(DRAIN, "")
+        ports.tell("info", "started", f"Agent {self.settings.agent.name} serves {', '.join(ports.stores)}.")
+        while not self._stopping:
+            ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
+        self._drain()
+        ports.tell("info", "stopped", f"Agent {self.settings.agent.name} has stopped.")
+
+    def _drain(self) -> None:
+        """No new work; running jobs get their time; then say goodbye."""
+        ports, seconds = self.ports, self.settings.agent.drain_seconds
+        ports.tell("info", "stopping", f"No new work; running jobs have {seconds} s.")
+        for presence in self.presences:
+            presence.drain()
+        ports.crew.ask_to_stop()
+        until = ports.clock.elapsed() + seconds
+        while ports.crew.pids() and ports.clock.elapsed() < until and not self._at_once:
+            ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
+        self._end_workers()
+        for presence in self.presences:
+            presence.stop()
+
+    def _end_workers(self) -> None:
+        """End what is left, and see it gone."""
+        ports = self.ports
+        for label, pid in ports.crew.pids().items():
+            ports.tell("warning", "worker_killed", f"Worker {label} (pid {pid}) is ended; its job runs again.")
+            ports.crew.kill(label)
+        until = ports.clock.elapsed() + KILL_SECONDS
+        while ports.crew.pids() and ports.clock.elapsed() < until:
+            ports.crew.ended()
+            ports.clock.sleep(LONGEST_SLEEP_SECONDS / 10)
+
+    def _duties(self) -> Sequence[Duty]:
+        ports, agent = self.ports, self.settings.agent
+        return [
+            *(Beating(presence, agent.status_seconds) for presence in self.presences),
+            Recovery(ports.jobs, Sightings(ports.clock), ports.processes, ports.tell),
+            Staffing(
+                ports.jobs,
+                ports.crew,
+                agent.name,
+                agent.concurrency,
+                agent.max_job_hours * 3600,
+                self.served,
+                ports.clock,
+                ports.tell,
+            ),
+            Pruning(ports.jobs, agent.retention_days * DAY_SECONDS),
+        ]
+
+    def _failed(self, duty: str, err: FdagentError) -> None:
+        self.ports.tell("error", "duty_failed", f"{duty}: {err}", category=str(err.category))
+
+
+def event_fields(event: Mapping[str, Any]) -> dict[str, Any]:
+    """A worker's event without what the log's own columns hold."""
+    return {name: value for name, value in event.items() if name not in ("event", "message", "level", "ts")}

@@ -1,0 +1,75 @@
+"""What an agent says of itself in its record: built from its settings, its queue and its project, anew at each beat.
+
+Guarantees: only this environment's jobs; never a secret. A project that can't be loaded just now leaves its version
+unknown instead of stopping the beat.
+"""
+
+import platform
+from dataclasses import dataclass, field
+
+from fdagent import __version__
+from fdagent.config.settings import Settings
+from fdagent.errors import FdagentError
+from fdagent.ports import Clock, Processes
+from fdagent.project.load import load_project
+from fdagent.queue.jobs import Jobs
+from models.agent import AgentRecord, AgentState, IncidentSettings, Pipeline, RunningJob
+from models.liveness import grace_for
+
+PROJECT_SECONDS = 60.0
+"""How often the project folder is read for its version."""
+
+
+@dataclass(slots=True)
+class Describe:
+    """One start of an agent, as it describes itself."""
+
+    settings: Settings
+    instance: str
+    host: str
+    jobs: Jobs
+    clock: Clock
+    processes: Processes
+    _version: str | None = None
+    _read_at: float | None = field(default=None)
+
+    def record(self, env: str) -> AgentRecord:
+        """What it says of itself in an environment, without op, state and times of its own."""
+        agent, pid = self.settings.agent, self.processes.pid()
+        running = [job for job in self.jobs.running() if job.env == env]
+        return AgentRecord(
+            name=agent.name,
+            state=AgentState.RUNNING,
+            instance=self.instance,
+            host=self.host,
+            boot=self.processes.place(),
+            pid=pid,
+            process_started_at=self.processes.started_at(pid),
+            os=f"{platform.system()} {platform.release()}",
+            version=__version__,
+            grace_seconds=grace_for(agent.stale_seconds),
+            status_seconds=agent.status_seconds,
+            env=env,
+            metadata_version=self._metadata_version(),
+            owner=agent.owner or None,
+            credential=self.settings.identity.kind,
+            concurrency=agent.concurrency,
+            running=tuple(
+                RunningJob(job_id=job.id, started_at=job.started_at, attempt=job.attempt, source=job.source)
+                for job in running
+            ),
+            queue=self.jobs.counts(env),
+            schedules=(),
+            pipeline=Pipeline(enabled=False),
+            incidents=IncidentSettings(enabled=False),
+        )
+
+    def _metadata_version(self) -> str | None:
+        now = self.clock.elapsed()
+        if self._read_at is None or now - self._read_at >= PROJECT_SECONDS:
+            self._read_at = now
+            try:
+                self._version = load_project(self.settings.agent.project).metadata_version
+            except FdagentError:
+                self._version = None
+        return self._version

@@ -1,0 +1,114 @@
+"""The agent's log: one JSON object a line, on stdout and in numbered files under `<home>/logs`.
+
+Guarantees: one writer, the daemon, so lines are never mixed; workers hand their lines to it. A full or unwritable disk
+loses lines and never stops the agent; how many were lost is said once there is room. Files are never renamed (Windows
+refuses that while somebody reads): a full one is followed by the next number, and the oldest are removed. Lines hold no
+secret because nothing that is told does.
+"""
+
+import contextlib
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from fdagent.ports import Clock
+from models.times import stamp
+
+NAME = "agent"
+FILE_BYTES = 20 * 1024 * 1024
+KEPT = 10
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class Log:
+    """Where the daemon and its workers tell what they do.
+
+    Args:
+        folder: `<home>/logs`; made when it is missing.
+        out: Also written to; None: files only.
+        about: Fields of every line, such as the host.
+        file_bytes: A file longer than this is followed by the next.
+        kept: How many files are kept.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        out: IO[str] | None,
+        about: Mapping[str, str],
+        clock: Clock,
+        *,
+        file_bytes: int = FILE_BYTES,
+        kept: int = KEPT,
+    ) -> None:
+        self._folder, self._out, self._about, self._clock = folder, out, about, clock
+        self._file_bytes, self._kept = file_bytes, kept
+        self._lock = threading.Lock()
+        self._file: IO[str] | None = None
+        self._lost = 0
+
+    def tell(self, level: str, event: str, message: str, **fields: Any) -> None:
+        """Write one line.
+
+        Args:
+            level: debug, info, warning or error.
+            event: A fixed name, for programs.
+            message: A sentence, for people.
+            fields: What it is about: job_id, env, entity.
+        """
+        line = {"ts": stamp(self._clock.wall()), "level": level, "event": event, "message": message}
+        text = json.dumps({**line, **self._about, **{name: value for name, value in fields.items() if value != ""}})
+        with self._lock:
+            if self._out is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    print(text, file=self._out, flush=True)
+            self._write(text)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def _write(self, text: str) -> None:
+        try:
+            file = self._opened()
+            if self._lost:
+                lost = {"ts": stamp(self._clock.wall()), "level": "warning", "event": "lines_lost", **self._about}
+                print(json.dumps({**lost, "message": f"{self._lost} lines could not be written."}), file=file)
+            print(text, file=file, flush=True)
+            self._lost = 0
+        except OSError:
+            self._lost += 1
+            self._file = None
+
+    def _opened(self) -> IO[str]:
+        """The newest file with room in it."""
+        if self._file is not None and self._file.tell() < self._file_bytes:
+            return self._file
+        self._folder.mkdir(parents=True, exist_ok=True)
+        files = log_files(self._folder)
+        newest = files[-1] if files else self._folder / f"{NAME}.1.log"
+        if newest.exists() and newest.stat().st_size >= self._file_bytes:
+            newest = self._folder / f"{NAME}.{_number(newest) + 1}.log"
+        if self._file is not None:
+            self._file.close()
+        # Kept open over many lines on purpose: `close` ends it.
+        self._file = newest.open("a", encoding="utf-8", errors="backslashreplace")
+        for old in log_files(self._folder)[: -self._kept]:
+            with contextlib.suppress(OSError):
+                old.unlink()
+        return self._file
+
+
+def log_files(folder: Path) -> list[Path]:
+    """The log's files, oldest first."""
+    return sorted((path for path in folder.glob(f"{NAME}.*.log") if _number(path)), key=_number)
+
+
+def _number(path: Path) -> int:
+    part = path.name.split(".")[1]
+    return int(part) if part.isdigit() else 0

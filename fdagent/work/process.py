@@ -1,0 +1,146 @@
+"""A worker's process: what its daemon tells it over stdin, and what it tells its daemon over stdout.
+
+Guarantees
+- The first line of stdin is its orders; each later line is a wish. The end of stdin means that the daemon is gone: the
+  worker commits nothing more and ends, at the latest `ORPHAN_SECONDS` later, whatever it is in.
+- Each line of stdout is one JSON event. What can't be told any more is dropped, never a reason to fail.
+- Orders hold no secret.
+
+The queue file is where work is handed over; nothing of a job goes through these pipes.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Self
+
+from fdagent.queue.db import Database
+from fdagent.queue.jobs import Jobs, Worker
+from fdagent.system import SystemClock, SystemIds, SystemProcesses
+from fdagent.work.runner import Agent
+from fdagent.work.worker import Retry, Told, Work
+from models.job import Job
+from models.run import RunRow
+
+ORPHAN_SECONDS = 5.0
+ORPHANED = 70
+"""Exit code of a worker that outlived its daemon."""
+STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a worker needs to know to work: where the queue is, who it works for, and how patiently."""
+
+    home: str
+    label: str
+    agent: str
+    instance: str
+    host: str
+    project: str
+    envs: tuple[str, ...]
+    memory_limit: str
+    table_lease_seconds: float
+    backoff_seconds: float
+    max_backoff_seconds: float
+    idle_seconds: float
+
+    def to_line(self) -> str:
+        """As the first line of stdin."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> Self:
+        """From the first line of stdin."""
+        values = json.loads(line)
+        return cls(**{**values, "envs": tuple(values["envs"])})
+
+
+class Daemon:
+    """The daemon as its worker sees it: wishes come in, events go out."""
+
+    def __init__(self, wishes: IO[str], events: IO[str], end: Any = os._exit) -> None:
+        self._events, self._end = events, end
+        self._stopping = threading.Event()
+        self._gone = threading.Event()
+        self._writing = threading.Lock()
+        self._thread = threading.Thread(target=self._listen, args=(wishes,), name="wishes", daemon=True)
+
+    def listen(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def stopping(self) -> bool:
+        """Take no more work."""
+        return self._stopping.is_set()
+
+    def orphaned(self) -> bool:
+        """The daemon is gone."""
+        return self._gone.is_set()
+
+    def tell(self, event: str, **values: Any) -> None:
+        """Tell the daemon, which writes the log."""
+        with self._writing, contextlib.suppress(OSError, ValueError):
+            self._events.write(json.dumps({"event": event, **values}) + "\n")
+            self._events.flush()
+
+    def _listen(self, wishes: IO[str]) -> None:
+        for line in wishes:
+            if line.strip() == STOP:
+                self._stopping.set()
+        self._stopping.set()
+        self._gone.set()
+        # Native code may not come back to ask: nothing that is not committed yet may be, so the process can just end.
+        timer = threading.Timer(ORPHAN_SECONDS, self._end, (ORPHANED,))
+        timer.daemon = True
+        timer.start()
+
+
+def main() -> None:
+    """Work for the daemon that started this process."""
+    orders = Orders.from_line(sys.stdin.readline())
+    daemon = Daemon(sys.stdin, sys.stdout)
+    daemon.listen()
+    clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
+    home = Path(orders.home)
+    database = Database(home)
+    pid = processes.pid()
+
+    def job(found: Job, said: str) -> None:
+        about = {"job_id": found.id, "env": found.env, "attempt": found.attempt, "source": found.source}
+        daemon.tell("job", message=said, state=str(found.state), **about)
+
+    def row(ended: RunRow) -> None:
+        about = {"job_id": ended.job_id, "env": ended.env, "entity": ended.entity, "run_id": ended.run_id}
+        written = {"rows_written": ended.rows_written, "duration_ms": ended.duration_ms}
+        daemon.tell("table", message=f"{ended.entity} {ended.status}. {ended.error}".strip(), **about, **written)
+
+    work = Work(
+        Jobs(database, clock=clock, ids=ids),
+        Agent(
+            orders.agent,
+            orders.instance,
+            orders.host,
+            Path(orders.project),
+            orders.memory_limit,
+            orders.table_lease_seconds,
+        ),
+        Worker(orders.label, processes.place(), pid, processes.started_at(pid) or 0.0, orders.envs),
+        daemon,
+        clock,
+        ids,
+        processes,
+        open_database=lambda: Database(home),
+        retry=Retry(orders.backoff_seconds, orders.max_backoff_seconds),
+        told=Told(job, row, lambda sentence: daemon.tell("trouble", message=sentence)),
+    )
+    try:
+        work.serve(orders.idle_seconds)
+    finally:
+        database.close()
+    if daemon.orphaned():
+        os._exit(ORPHANED)
