@@ -15,14 +15,15 @@ from fdagent.engine.columns import BAD
 from fdagent.engine.duck import Duck, explained, ident, idents, text
 from fdagent.engine.landing import Prepare
 from fdagent.engine.marks import Known, Marks, read_marks
-from fdagent.engine.overwrite import overwrite
+from fdagent.engine.overwrite import changes_nothing, overwrite
 from fdagent.engine.quarantine import Quarantine
 from fdagent.engine.schema import Shape, fit
-from fdagent.engine.sources.csv import FILE
+from fdagent.engine.sources.csv import FILE, LOADED_AT
 from fdagent.engine.sources.read import Read, Reader, is_volatile
 from fdagent.engine.sources.tables import parquet
 from fdagent.engine.tables.delta import DeltaTablePort, Snapshot
 from fdagent.engine.target import Moved, Target
+from fdagent.engine.write import stats_property
 from fdagent.errors import CheckFailed, TransformFailed
 from fdagent.ports import Note
 from fdagent.project.model import Check, Entity
@@ -100,6 +101,16 @@ class Computing:
         return replace(change, base=snapshot.version)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns that always have statistics: a merge looks for keys, a reader for what is new."""
+        return (*self.entity.load.key, self.entity.load.order_by, LOADED_AT)
+
+    @property
+    def overwrites(self) -> bool:
+        """Does the change replace all rows?"""
+        return self.backfill or self.entity.load.mode == "overwrite"
+
+    @property
     def incremental(self) -> bool:
         """Does it read only what is new: files not taken yet, or rows after a watermark?"""
         if self.entity.files is not None:
@@ -133,16 +144,14 @@ class Computing:
 
     def _prepared(self, snapshot: Snapshot, shape: Shape) -> Prepare | None:
         if snapshot.handle is None:
-            keys = dict.fromkeys((*self.entity.load.key, *filter(None, [self.entity.load.order_by])))
-            properties = {"delta.dataSkippingStatsColumns": ",".join(keys)} if keys else {}
+            properties = stats_property(shape.fields, self.keys)
             return Prepare("create the table", lambda: self.port.create(shape.fields, properties))
         if shape.new:
             return Prepare("add columns", lambda: self.port.add_columns(snapshot, shape.new))
         return None
 
     def _changed(self, snapshot: Snapshot, attempt_id: str, read: Read, shape: Shape) -> Change | None:
-        keys = (*self.entity.load.key, self.entity.load.order_by)
-        target = Target(self.duck, snapshot, self.entity.name, shape, attempt_id, keys)
+        target = Target(self.duck, snapshot, self.entity.name, shape, attempt_id, self.keys)
         refused = self.duck.name("refused rows")
         self.duck.rows(f'CREATE TEMP TABLE {refused} (file VARCHAR, line BIGINT, reason VARCHAR, "row" VARCHAR)')
         rows, found = self._rows(read, shape, refused)
@@ -150,6 +159,7 @@ class Computing:
         try:
             results = found + self._judged(target, moved)
             checks.require(self.entity.name, results)
+            moved = self._unless_same(target, moved)
             marks = read.marks.to_text()
             note = self.note(attempt_id)
             quarantined = self.quarantine.write([read.refused, refused], note, self.still_mine)
@@ -168,7 +178,7 @@ class Computing:
             marks_before=self.known.text,
             marks=marks,
             checks=(*results, *warned),
-            append_only=self.entity.load.mode == "append" and not self.backfill and not unique,
+            append_only=self.entity.load.mode == "append" and not self.overwrites and not unique,
         )
 
     def _rows(self, read: Read, shape: Shape, refused: str) -> tuple[str, tuple[CheckResult, ...]]:
@@ -220,16 +230,19 @@ class Computing:
         load = self.entity.load
         if load.mode in KEYED:
             rows = scd1.distinct_keys(self.duck, rows, load, target.shape.names, refused)
-            if not self.backfill:
-                return scd1.merge(target, rows, load)
-        if load.mode == "append" and not self.backfill:
-            return append(target, rows)
-        return overwrite(target, rows)
+        if self.overwrites:
+            return overwrite(target, rows)
+        return append(target, rows) if load.mode == "append" else scd1.merge(target, rows, load)
+
+    def _unless_same(self, target: Target, moved: Moved) -> Moved:
+        """An overwrite by the rows that are there is none: its files go again."""
+        if not self.overwrites or not changes_nothing(target, moved):
+            return moved
+        target.discard(moved.adds)
+        return Moved((), (), moved.changed)
 
     def _judged(self, target: Target, moved: Moved) -> tuple[CheckResult, ...]:
         """What the checks with severity warn or fail find in the change."""
-        if not (moved.adds or moved.removes):
-            return ()
         snapshot = target.snapshot
         gone = {file.path for file in moved.removes}
         kept = [snapshot.path(file) for file in snapshot.files if file.path not in gone]

@@ -21,25 +21,23 @@ def overwrite(target: Target, rows: str) -> Moved:
     snapshot, fields = target.snapshot, target.shape.fields
     adds = target.write(f"SELECT {idents(target.shape.names)} FROM {rows}", "0")
     new = parquet(fields, [str(snapshot.folder / file.path) for file in adds])
-    old = parquet(fields, [snapshot.path(file) for file in snapshot.files])
-    inserted = sum(file.rows for file in adds)
-    try:
-        deleted = snapshot.rows if snapshot.rows is not None else target.duck.number(f"SELECT count(*) FROM {old}")
-        says = [name for name in target.shape.names if name not in META]
-        if deleted == inserted and _equal(target.duck, old, new, says):
-            target.discard(adds)
-            return Moved((), (), parquet(fields, []))
-    except BaseException:
-        target.discard(adds)
-        raise
-    return Moved(adds, snapshot.files, new, inserted=inserted, deleted=deleted)
+    deleted = snapshot.rows if snapshot.rows is not None else target.duck.number(f"SELECT count(*) FROM {_old(target)}")
+    return Moved(adds, snapshot.files, new, inserted=sum(file.rows for file in adds), deleted=deleted)
+
+
+def changes_nothing(target: Target, moved: Moved) -> bool:
+    """Does an overwrite leave the very rows that were there?"""
+    says = [name for name in target.shape.names if name not in META]
+    return moved.inserted == moved.deleted and bool(says) and _equal(target.duck, _old(target), moved.changed, says)
+
+
+def _old(target: Target) -> str:
+    return parquet(target.shape.fields, [target.snapshot.path(file) for file in target.snapshot.files])
 
 
 def _equal(duck: Duck, old: str, new: str, says: list[str]) -> bool:
     """Do two relations of equally many rows have the same rows, each as often?"""
     columns = idents(says)
-    if not columns:
-        return False
     fingerprints = [duck.row(f"SELECT sum(hash({columns})::HUGEINT) FROM {relation}") for relation in (old, new)]
     if fingerprints[0] != fingerprints[1]:
         return False

@@ -11,7 +11,6 @@ from typing import Any
 from fdagent.engine.change import DataFile, NewFile
 from fdagent.engine.duck import Duck, explained
 from fdagent.engine.schema import Shape
-from fdagent.engine.sources.csv import LOADED_AT
 from fdagent.engine.tables.delta import Snapshot
 from fdagent.engine.write import write
 from fdagent.errors import TransformFailed
@@ -31,7 +30,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One entity's table at one version, for one attempt. `keys`: columns whose statistics matter most."""
+    """One entity's table at one version, for one attempt. `keys`: columns that always have statistics."""
 
     duck: Duck
     snapshot: Snapshot
@@ -54,7 +53,7 @@ class Target:
                 self.snapshot.folder,
                 f"part-{self.attempt_id}-{part}",
                 fields=self.shape.fields,
-                keys=(*self.keys, LOADED_AT),
+                keys=self.keys,
             )
 
     def discard(self, files: Sequence[NewFile]) -> None:

@@ -35,6 +35,15 @@ def stats_columns(fields: Sequence[Field], keys: Sequence[str]) -> list[Field]:
     return [field for field in fields if field in first or field.name in keys]
 
 
+def stats_property(fields: Sequence[Field], keys: Sequence[str]) -> dict[str, str]:
+    """The table property that makes other writers keep statistics on the same columns; none where that is the default."""
+    wanted = stats_columns(fields, keys)
+    if wanted == list(fields[:STATS_COLUMNS]):
+        return {}
+    names = [field.name if field.name.isidentifier() else f"`{field.name}`" for field in wanted]
+    return {"delta.dataSkippingStatsColumns": ",".join(names)}
+
+
 def write(
     duck: Duck, query: str, folder: Path, prefix: str, *, fields: Sequence[Field], keys: Sequence[str] = ()
 ) -> tuple[NewFile, ...]:

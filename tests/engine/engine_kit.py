@@ -5,7 +5,9 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake.transaction import AddAction
 from fakes import FakeClock, FakeIds
 
 from fdagent.engine.runtable import Outcome, RunContext, run_table
@@ -62,7 +64,9 @@ class World:
         layer, table = name.split(".")
         self.write(f"entities/{layer}/{table}.toml", toml)
 
-    def csv_entity(self, name: str = "bronze.t", *, mode: str = "append", take: str = "new", more: str = "", csv: str = "") -> None:
+    def csv_entity(
+        self, name: str = "bronze.t", *, mode: str = "append", take: str = "new", more: str = "", csv: str = ""
+    ) -> None:
         self.entity(
             name,
             f'[source]\nfiles = "{{landing}}/*.csv"\ntake = "{take}"\n{csv}\n[load]\nmode = "{mode}"\n{more}',
@@ -145,3 +149,12 @@ def rows_of(table: DeltaTable, *columns: str) -> list[tuple]:
     names = columns or [name for name in found.column_names if name not in ("_file", "_loaded_at")]
     values = [found.column(name).to_pylist() for name in names]
     return sorted(zip(*values, strict=True), key=lambda row: tuple(map(str, row)))
+
+
+def add_file(folder: Path, rows, *, stats: str) -> None:
+    """Commit one more Parquet file as another writer would, with these statistics."""
+    name = f"foreign-{len(list(folder.iterdir()))}.parquet"
+    pq.write_table(rows, folder / name)
+    table = DeltaTable(str(folder))
+    action = AddAction(name, (folder / name).stat().st_size, {}, 0, True, stats)
+    table.create_write_transaction([action], "append", table.schema())

@@ -185,7 +185,7 @@ def _keep_rejected(duck: Duck, files: Sequence[TextFile], csv: Csv, refused: str
     rejects = duck.name("rejects")
     duck.rows(
         f"CREATE TEMP TABLE {rejects} AS SELECT file_path, line_byte_position - 1 AS start, any_value(csv_line) AS line_text, "
-        "arg_min(error_type, column_idx) AS kind, arg_min(error_message, column_idx) AS said "
+        "arg_min(error_type, coalesce(column_idx, 0)) AS kind, arg_min(error_message, coalesce(column_idx, 0)) AS said "
         "FROM reject_errors JOIN reject_scans USING (scan_id, file_id) GROUP BY ALL"
     )
     duck.drop("reject_errors", "reject_scans")

@@ -15,7 +15,7 @@ from fdagent.engine.sources import csv as csv_source
 from fdagent.engine.sources import files as file_source
 from fdagent.engine.sources import tables as table_source
 from fdagent.engine.tables.delta import DeltaTablePort
-from fdagent.errors import BadSource, TransformFailed
+from fdagent.errors import BadSource, SchemaRefused, TransformFailed
 from fdagent.ports import Clock
 from fdagent.project.model import Csv, Entity, EntitySource, Project
 from fdagent.project.places import Places
@@ -196,7 +196,15 @@ class Reader:
         view = self.duck.name("transform")
         sql = fill(self.entity.sql.rstrip().rstrip(";"), views)
         with explained(TransformFailed, f"The SQL of {self.entity.name} can't be run"):
+            names = [str(row[0]) for row in self.duck.rows(f"DESCRIBE (\n{sql}\n)")]
             self.duck.rows(f"CREATE TEMP VIEW {view} AS SELECT * FROM (\n{sql}\n)")
+        # DuckDB would rename the second one in silence.
+        twice = [name for n, name in enumerate(names) if name.casefold() in {other.casefold() for other in names[:n]}]
+        if twice:
+            raise SchemaRefused(
+                f"The SQL of {self.entity.name} gives two columns the name `{twice[0]}`, letter case aside.",
+                fix="Give one of them another name with `as`.",
+            )
         return view
 
 

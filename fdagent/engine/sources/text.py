@@ -3,7 +3,7 @@
 Guarantees
 - The header is read here, by the declared signs; nothing about a file is guessed. A file without a byte, or with
   nothing but white space, is told from one with a header and no rows.
-- A file with a quote in it, an encoding other than UTF-8 or mixed line ends is read from a copy in UTF-8 with one kind of
+- A file with a quote in it, an encoding other than UTF-8, mixed line ends or a name like a pattern is read from a copy in UTF-8 with one kind of
   line end (inside quotes they stay as they are) and an end mark as its last row. DuckDB drops the rest of a file in
   silence when a quote is never closed; the missing end mark tells. (It also makes a row out of thin air where a quoted
   line end meets two of its threads: such copies are read by one.)
@@ -16,6 +16,7 @@ import csv as csv_module
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ def open_text(file: FoundFile, csv: Csv, columns: tuple[Column, ...], copy: Path
             fix='Deliver it again, or set on_empty = "ignore" in [source.csv].',
         )
     header = _header(beginning, file, csv) if csv.header else tuple(column.source for column in columns)
-    if csv.encoding in _UTF8 and _is_plain(file.path, csv.quote):
+    # DuckDB takes a path with such a sign for a pattern.
+    if csv.encoding in _UTF8 and not has_magic(str(file.path)) and _is_plain(file.path, csv.quote):
         return TextFile(file, file.path, header, copied=False)
     _copy(file, csv, copy, len(header))
     return TextFile(file, copy, header, copied=True)

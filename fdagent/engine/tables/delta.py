@@ -164,9 +164,12 @@ class DeltaTablePort:
     """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
-        if "%" in str(folder):
-            # delta-rs would take it for an escape and write another folder than DuckDB does.
-            raise NotATable(f"The table's folder {folder} has a % in its path.", fix="Use a folder without one.")
+        if any(sign in str(folder) for sign in "%*?["):
+            # delta-rs takes % for an escape, DuckDB the others for a pattern: they would not mean the same folder.
+            raise NotATable(
+                f"The table's folder {folder} has one of % * ? [ in its path.",
+                fix="Put the project into a folder without.",
+            )
         self.folder = folder
         self._clock = clock
 
