@@ -27,6 +27,7 @@ ACCOUNT = "devstoreaccount1"
 # The account and key that every Azurite has: published, not a secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 READY_SECONDS = 20.0
+MISSING = "Azurite is not installed here: `make test` installs it where npm is"
 FLAGS = ["--silent", "--skipApiVersionCheck", "--disableTelemetry", "--disableProductStyleUrl", "--inMemoryPersistence"]
 
 
@@ -34,10 +35,9 @@ def need() -> None:
     """Skip when Azurite is not installed; in CI that is a failure."""
     if MAIN.is_file():
         return
-    text = "Azurite is not installed here: `make test` installs it where npm is"
     if os.environ.get("CI"):
-        pytest.fail(text, pytrace=False)
-    pytest.skip(text)
+        pytest.fail(MISSING, pytrace=False)
+    pytest.skip(MISSING)
 
 
 @dataclass

@@ -60,3 +60,13 @@ def backend(request, tmp_path) -> Backend:
 @pytest.fixture
 def store(backend) -> Store:
     return backend.store
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Skipped is easily overlooked: say what was not tested."""
+    skipped = [
+        report for report in terminalreporter.stats.get("skipped", []) if azurite.MISSING in str(report.longrepr)
+    ]
+    if skipped:
+        terminalreporter.section("not tested")
+        terminalreporter.line(f"{len(skipped)} tests against Azurite were skipped. {azurite.MISSING}.")
