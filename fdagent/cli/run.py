@@ -2,10 +2,10 @@
 
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,11 +14,8 @@ from fdagent.cli.where import Where, where
 
 if TYPE_CHECKING:
     from fdagent.config.settings import Settings
-    from fdagent.daemon.agent import Daemon
 
 INTERRUPTED = 130
-WORKER_IDLE_SECONDS = 60.0
-"""How long a worker without work is kept warm."""
 
 
 def run(
@@ -34,9 +31,10 @@ def run(
 def serve(place: Where) -> int:
     """Be the daemon of a home until a stop is asked for."""
     from fdagent.daemon.home import taken
+    from fdagent.daemon.main import build
 
     with taken(place.home):
-        daemon = _daemon(place, settings_of(place))
+        daemon = build(settings_of(place), place.home, place.host, sys.stdout)
         _on_signals(daemon.stop)
         daemon.run()
     return 0
@@ -72,53 +70,6 @@ def settings_of(place: Where) -> "Settings":
         alerts=Alerts(),
         onelake=OneLake(),
     )
-
-
-def _daemon(place: Where, settings: "Settings") -> "Daemon":
-    from fdagent.daemon.agent import Daemon, Ports, event_fields
-    from fdagent.daemon.describe import Describe
-    from fdagent.daemon.logs import Log
-    from fdagent.fleet.release import open_control
-    from fdagent.project.load import load_project
-    from fdagent.project.places import Places, environment_named
-    from fdagent.queue.db import Database
-    from fdagent.queue.jobs import Jobs
-    from fdagent.system import SystemClock, SystemIds, SystemProcesses
-    from fdagent.work.process import Orders
-    from fdagent.work.supervisor import Supervisor
-
-    clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
-    agent, instance = settings.agent, ids.new()
-    loaded = load_project(place.project)
-    places = {env: Places(loaded, environment_named(loaded, env)) for env in agent.environments}
-    log = Log(place.home / "logs", sys.stdout, {"agent": agent.name, "host": place.host}, clock)
-    jobs = Jobs(Database(place.home), clock=clock, ids=ids)
-
-    def orders(label: str) -> Orders:
-        return Orders(
-            home=str(place.home),
-            label=label,
-            agent=agent.name,
-            instance=instance,
-            host=place.host,
-            project=str(place.project),
-            envs=daemon.served(),
-            memory_limit=agent.memory_limit,
-            table_lease_seconds=agent.table_lease_seconds,
-            backoff_seconds=settings.retry.backoff_seconds,
-            max_backoff_seconds=settings.retry.max_backoff_seconds,
-            idle_seconds=WORKER_IDLE_SECONDS,
-        )
-
-    def heard(label: str, event: Mapping[str, Any]) -> None:
-        level = "warning" if event["event"] in ("trouble", "worker_output") else "info"
-        log.tell(level, event["event"], str(event.get("message", "")), worker=label, **event_fields(event))
-
-    stores = {env: open_control(place_of, clock=clock, ids=ids) for env, place_of in places.items()}
-    describe = Describe(settings, instance, place.host, jobs, clock, processes)
-    ports = Ports(jobs, Supervisor(orders, heard), stores, clock, ids, processes, log.tell)
-    daemon = Daemon(settings, instance, describe, ports)
-    return daemon
 
 
 def work(place: Where, *, quiet: bool) -> int:

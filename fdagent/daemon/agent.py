@@ -11,7 +11,6 @@ The only loop of the daemon is here; everything else is a bounded tick.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fdagent.config.settings import Settings
 from fdagent.daemon.describe import Describe
@@ -161,8 +160,3 @@ class Daemon:
 
     def _failed(self, duty: str, err: FdagentError) -> None:
         self.ports.tell("error", "duty_failed", f"{duty}: {err}", category=str(err.category))
-
-
-def event_fields(event: Mapping[str, Any]) -> dict[str, Any]:
-    """A worker's event without what the log's own columns hold."""
-    return {name: value for name, value in event.items() if name not in ("event", "message", "level", "ts")}

@@ -122,18 +122,19 @@ class Jobs:
                 _keep_rows(transaction, job, rows)
             return _record(answer), None if next_for is None else self._claim(transaction, next_for)
 
-    def progress(self, job: Job, tables: Mapping[str, Any], row: str) -> None:
-        """Keep the run-log row of a table that ended, and say so in the job.
+    def progress(self, job: Job, tables: Mapping[str, Any], row: str) -> Job:
+        """Keep the run-log row of a table that ended, and say so in the job; the job as it is now.
 
         Raises:
             StoodDown: The job is no longer this claim's; nothing was written.
         """
         facts = JobFacts(claim=job.claim, lapsed=False, tables=tables)
         with self.database.write(durable=True) as transaction:
-            answer = self._move(transaction, job.id, "renew", lambda _: facts)
-            if isinstance(answer, Refusal):
-                raise StoodDown(f"Job {job.id} is no longer this worker's: {answer}.")
+            now = _record(self._move(transaction, job.id, "renew", lambda _: facts))
+            if isinstance(now, Refusal):
+                raise StoodDown(f"Job {job.id} is no longer this worker's: {now}.")
             _keep_rows(transaction, job, (row,))
+            return now
 
     def renew(self, job: Job, *, lapsed: bool, tables: Mapping[str, Any] | None = None) -> Job | Refusal:
         """Show that the job's worker lives. `lapsed`: whether the holder's own belief has ended."""

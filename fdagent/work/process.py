@@ -105,21 +105,19 @@ def main() -> None:
     orders = Orders.from_line(sys.stdin.readline())
     daemon = Daemon(sys.stdin, sys.stdout)
     daemon.listen()
+    database = Database(Path(orders.home))
+    try:
+        _work(orders, daemon, database).serve(orders.idle_seconds)
+    finally:
+        database.close()
+    if daemon.orphaned():
+        os._exit(ORPHANED)
+
+
+def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
-    home = Path(orders.home)
-    database = Database(home)
     pid = processes.pid()
-
-    def job(found: Job, said: str) -> None:
-        about = {"job_id": found.id, "env": found.env, "attempt": found.attempt, "source": found.source}
-        daemon.tell("job", message=said, state=str(found.state), **about)
-
-    def row(ended: RunRow) -> None:
-        about = {"job_id": ended.job_id, "env": ended.env, "entity": ended.entity, "run_id": ended.run_id}
-        written = {"rows_written": ended.rows_written, "duration_ms": ended.duration_ms}
-        daemon.tell("table", message=f"{ended.entity} {ended.status}. {ended.error}".strip(), **about, **written)
-
-    work = Work(
+    return Work(
         Jobs(database, clock=clock, ids=ids),
         Agent(
             orders.agent,
@@ -134,13 +132,22 @@ def main() -> None:
         clock,
         ids,
         processes,
-        open_database=lambda: Database(home),
+        open_database=lambda: Database(Path(orders.home)),
         retry=Retry(orders.backoff_seconds, orders.max_backoff_seconds),
-        told=Told(job, row, lambda sentence: daemon.tell("trouble", message=sentence)),
+        told=_told(daemon),
     )
-    try:
-        work.serve(orders.idle_seconds)
-    finally:
-        database.close()
-    if daemon.orphaned():
-        os._exit(ORPHANED)
+
+
+def _told(daemon: Daemon) -> Told:
+    """What the worker does, as events."""
+
+    def job(found: Job, said: str) -> None:
+        about = {"job_id": found.id, "env": found.env, "attempt": found.attempt, "source": found.source}
+        daemon.tell("job", message=said, **about)
+
+    def row(ended: RunRow) -> None:
+        about = {"job_id": ended.job_id, "env": ended.env, "entity": ended.entity, "run_id": ended.run_id}
+        written = {"rows_written": ended.rows_written, "duration_ms": ended.duration_ms}
+        daemon.tell("table", message=f"{ended.entity} {ended.status}. {ended.error}".strip(), **about, **written)
+
+    return Told(job, row, lambda sentence: daemon.tell("trouble", message=sentence))

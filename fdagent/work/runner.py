@@ -59,7 +59,7 @@ class End:
 
 
 class Stopped(Exception):
-    """The process was asked to stop: what is left of the job goes back into the queue.
+    """The process, or this job, was asked to stop: it ends between two tables.
 
     Args:
         tables: The job's progress.
@@ -124,8 +124,8 @@ class Runner:
         for entity in entities:
             if self._done(entity.name):
                 continue
-            self._store(job)
-            if self.wishes.stopping():
+            asked_to_stop = self._store(job)
+            if asked_to_stop or self.wishes.stopping():
                 raise Stopped(self._tables, ())
             self._one(entity, self._context(job, places, commit))
         return self._end()
@@ -195,11 +195,13 @@ class Runner:
     def _done(self, name: str) -> bool:
         return self._tables.get(name, {}).get("state") in DONE
 
-    def _store(self, job: Job) -> None:
-        """Store the row of the table that ended last, with the progress that says so."""
+    def _store(self, job: Job) -> bool:
+        """Store the row of the table that ended last, with the progress that says so; was the job asked to stop?"""
+        now = job
         for row in self._unstored:
-            self.jobs.progress(job, self._tables, row_text(row.to_json()))
+            now = self.jobs.progress(job, self._tables, row_text(row.to_json()))
         self._unstored.clear()
+        return bool(now.stop)
 
     def _end(self) -> End:
         rows = tuple(row_text(row.to_json()) for row in self._unstored)

@@ -175,7 +175,13 @@ class Work:
             self.told.job(job, f"stood down: {err}")
             return self._claim()
         except Stopped as err:
-            end = End(err.tables, err.rows, error="The agent was stopped.", retryable=True, unspent=True)
+            end = End(
+                err.tables,
+                err.rows,
+                error="It was stopped before all its tables were run.",
+                retryable=True,
+                unspent=True,
+            )
         return self._finish(job, end)
 
     def _keeper(self, job: Job, belief: Belief) -> Keeper:

@@ -1,0 +1,97 @@
+"""The daemon's wiring: the real ports behind the duties.
+
+Guarantees: everything a daemon needs is opened here and nowhere else, so what runs in the simulated world is the same
+daemon over other ports. Loads no table library.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from fdagent.config.settings import Settings
+from fdagent.daemon.agent import Daemon, Ports
+from fdagent.daemon.describe import Describe
+from fdagent.daemon.logs import Log
+from fdagent.fleet.release import open_control
+from fdagent.project.load import load_project
+from fdagent.project.places import Places, environment_named
+from fdagent.queue.db import Database
+from fdagent.queue.jobs import Jobs
+from fdagent.system import SystemClock, SystemIds, SystemProcesses
+from fdagent.work.process import Orders
+from fdagent.work.supervisor import Supervisor
+
+WORKER_IDLE_SECONDS = 60.0
+"""How long a worker without work is kept warm."""
+WARNINGS = frozenset({"trouble", "worker_output"})
+"""Events of a worker that are warnings."""
+
+
+def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Daemon:
+    """A daemon over this machine's clocks, processes and files.
+
+    Args:
+        settings: agent.toml.
+        home: The agent's home, held by the caller.
+        host: This machine's name.
+        out: Where log lines go beside the log files.
+
+    Raises:
+        ProjectError, NotFound, UsageError: The project can't be run.
+        HomeError: The home can't be used.
+    """
+    clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
+    agent, instance = settings.agent, ids.new()
+    project = load_project(agent.project)
+    stores = {
+        env: open_control(Places(project, environment_named(project, env)), clock=clock, ids=ids)
+        for env in agent.environments
+    }
+    log = Log(home / "logs", out, {"agent": agent.name, "host": host}, clock)
+    jobs = Jobs(Database(home), clock=clock, ids=ids)
+    crew = Staff(settings, home, host, instance, log)
+    describe = Describe(settings, instance, host, jobs, clock, processes)
+    ports = Ports(jobs, crew.supervisor, stores, clock, ids, processes, log.tell)
+    crew.daemon = Daemon(settings, instance, describe, ports)
+    return crew.daemon
+
+
+@dataclass(slots=True)
+class Staff:
+    """What the workers of one daemon are told, and where their events go."""
+
+    settings: Settings
+    home: Path
+    host: str
+    instance: str
+    log: Log
+    daemon: Daemon | None = None
+    supervisor: Supervisor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.supervisor = Supervisor(self.orders, self.heard)
+
+    def orders(self, label: str) -> Orders:
+        """A worker's orders."""
+        agent, retry = self.settings.agent, self.settings.retry
+        return Orders(
+            home=str(self.home),
+            label=label,
+            agent=agent.name,
+            instance=self.instance,
+            host=self.host,
+            project=str(agent.project),
+            envs=() if self.daemon is None else self.daemon.served(),
+            memory_limit=agent.memory_limit,
+            table_lease_seconds=agent.table_lease_seconds,
+            backoff_seconds=retry.backoff_seconds,
+            max_backoff_seconds=retry.max_backoff_seconds,
+            idle_seconds=WORKER_IDLE_SECONDS,
+        )
+
+    def heard(self, label: str, event: Mapping[str, Any]) -> None:
+        """Write a worker's event into the log; its own time and level don't count."""
+        fields = {name: value for name, value in event.items() if name not in ("event", "message", "level", "ts")}
+        level = "warning" if event["event"] in WARNINGS else "info"
+        self.log.tell(level, event["event"], str(event.get("message", "")), **{**fields, "worker": label})
