@@ -5,16 +5,18 @@ who may do what (rule C4).
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from models.errors import BadTime
 
 _SHAPE = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z", re.ASCII)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 -- its zone is the Z that is written behind it
 
 
 def stamp(seconds_since_epoch: float) -> str:
     """The time as text, cut (not rounded) to the second."""
-    return datetime.fromtimestamp(int(seconds_since_epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime: it writes the year 1, which other programs use for "no time", without its zeros.
+    return (_EPOCH + timedelta(seconds=int(seconds_since_epoch))).isoformat() + "Z"
 
 
 def seconds(text: str) -> float:

@@ -1,0 +1,95 @@
+"""Times as records write them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdagent.errors import BadTime
+from models.times import ahead, reached, seconds, stamp
+
+FIRST, LAST = -62_135_596_800, 253_402_300_799
+"""The years 1 and 9999."""
+
+
+@given(st.integers(FIRST, LAST))
+def test_a_written_time_reads_back_the_same(moment):
+    assert seconds(stamp(moment)) == moment
+
+
+def test_times_are_in_utc_and_cut_to_the_second():
+    assert stamp(1_800_000_000) == "2027-01-15T08:00:00Z"
+    assert stamp(1_800_000_000.999) == "2027-01-15T08:00:00Z"
+    assert stamp(0) == "1970-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2027-01-15T08:00:00Z", 1_800_000_000.0),
+        ("2027-01-15T08:00:00.5Z", 1_800_000_000.5),
+        ("2024-02-29T00:00:00Z", 1_709_164_800.0),
+        ("1969-12-31T23:59:59Z", -1.0),
+        ("0001-01-01T00:00:00Z", FIRST),
+    ],
+)
+def test_a_time_is_read_as_seconds_since_the_epoch(text, expected):
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "now",
+        "2027-01-15",
+        "2027-01-15T08:00Z",
+        "2027-01-15T08:00:00",
+        "2027-01-15T08:00:00+00:00",
+        "2027-01-15T08:00:00z",
+        "2027-01-15 08:00:00Z",
+        "2027-01-15T08:00:00Z\n",
+        " 2027-01-15T08:00:00Z",
+        "02027-01-15T08:00:00Z",
+        "2027-01-15T08:00:00.Z",
+        "２027-01-15T08:00:00Z",
+        "x" * 10_000,
+    ],
+)
+def test_what_is_no_time_is_refused_with_an_example(text):
+    with pytest.raises(BadTime, match=r"is not a time\. Write it in UTC as 2027-01-15T09:00:00Z\.") as caught:
+        seconds(text)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2027-02-29T00:00:00Z",
+        "2027-13-01T00:00:00Z",
+        "2027-01-15T24:00:00Z",
+        "2027-01-15T08:00:60Z",
+        "0000-01-01T00:00:00Z",
+    ],
+)
+def test_a_time_that_does_not_exist_is_refused(text):
+    with pytest.raises(BadTime, match="does not exist"):
+        seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("moment", "now", "is_reached", "is_ahead"),
+    [
+        (5.0, 4.9, False, True),
+        (5.0, 5.0, True, False),
+        (5.0, 5.1, True, False),
+        (None, 5.0, False, False),
+        (5.0, None, False, False),
+    ],
+)
+def test_an_unknown_time_is_neither_reached_nor_ahead(moment, now, is_reached, is_ahead):
+    assert reached(moment, now) is is_reached
+    assert ahead(moment, now) is is_ahead
+
+
+def test_the_year_one_is_written_with_its_zeros():
+    assert stamp(FIRST) == "0001-01-01T00:00:00Z"
