@@ -4,6 +4,8 @@ Guarantees: uses nothing but what a user's own commands use; a second run loads 
 into its folder.
 """
 
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -92,4 +94,6 @@ def _show_where(place: Where, places: Places) -> None:
         "queue": place.home,
     }.items():
         print(f"  {what:14} {path}")
-    print(f"\nLook around:  cd {place.project} && fdagent status")
+    beside = Path(sys.executable).with_name("fdagent")
+    command = "fdagent" if shutil.which("fdagent") or not beside.exists() else str(beside)
+    print(f"\nLook around:  cd {place.project} && {command} status")
