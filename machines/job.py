@@ -15,7 +15,7 @@ JOB: Chart[Job, JobFacts] = Chart(
     rows=[
         Row("enqueue", ABSENT, QUEUED, j.enqueue, (j.key_free,)),
         Row("claim", QUEUED, RUNNING, j.claim, (j.due, j.worker_free)),
-        Row("renew", RUNNING, RUNNING, j.renew, (j.mine, ~j.lapsed)),
+        Row("renew", RUNNING, RUNNING, j.renew, (j.mine, j.believed)),
         Row("succeed", RUNNING, JobState.SUCCEEDED, j.succeed, (j.mine,)),
         Row("fail", RUNNING, FAILED, j.fail, (j.mine,)),
         Row("retry", RUNNING, QUEUED, j.retry, (j.mine, j.retryable, j.attempts_left, ~j.stop_asked)),

@@ -96,8 +96,10 @@ class JobFacts:
     worker_free: bool = False
     claim: str = ""
     """The claim op of whoever asks."""
-    lapsed: bool = True
-    """To its holder: its own belief has ended. To others: the row was seen unchanged for its whole lease span."""
+    believed: bool = False
+    """To its holder: its own span, counted from the last confirmed renewal, has not ended."""
+    lapsed: bool = False
+    """To others: the row was seen unchanged for its whole lease span."""
     process_gone: bool = False
     """The worker's process is gone: same place, and no such process with that start time."""
     status_names_us: bool = False
@@ -148,10 +150,10 @@ def mine(step: JobStep) -> bool:
     return bool(step.was.claim) and step.was.claim == step.facts.claim
 
 
-@guard("its lease has lapsed", "its lease is still being renewed")
-def lapsed(step: JobStep) -> bool:
-    """See `JobFacts.lapsed`."""
-    return step.facts.lapsed
+@guard("its claim still believes that it runs it", "its claim's own span has ended")
+def believed(step: JobStep) -> bool:
+    """See `JobFacts.believed`."""
+    return step.facts.believed
 
 
 @guard("its worker is gone, or its lease has lapsed", "its worker still lives and its lease has not lapsed")

@@ -128,7 +128,7 @@ class Jobs:
         Raises:
             StoodDown: The job is no longer this claim's; nothing was written.
         """
-        facts = JobFacts(claim=job.claim, lapsed=False, tables=tables)
+        facts = JobFacts(claim=job.claim, believed=True, tables=tables)
         with self.database.write(durable=True) as transaction:
             now = _record(self._move(transaction, job.id, "renew", lambda _: facts))
             if isinstance(now, Refusal):
@@ -138,7 +138,7 @@ class Jobs:
 
     def renew(self, job: Job, *, lapsed: bool, tables: Mapping[str, Any] | None = None) -> Job | Refusal:
         """Show that the job's worker lives. `lapsed`: whether the holder's own belief has ended."""
-        facts = JobFacts(claim=job.claim, lapsed=lapsed, tables=tables)
+        facts = JobFacts(claim=job.claim, believed=not lapsed, tables=tables)
         with self.database.write(durable=False) as transaction:
             return _record(self._move(transaction, job.id, "renew", lambda _: facts))
 

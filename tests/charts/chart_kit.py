@@ -164,7 +164,7 @@ PERSON = {"by_a_person": True, "person": "Kim"}
 OLD = {"finished_at": LONG_AGO, "store_now": NOW, "retention_seconds": 14 * DAY}
 
 BASE: dict[str, Any] = {
-    "job": JobFacts(lapsed=False, new=NEW_JOB),
+    "job": JobFacts(new=NEW_JOB),
     "slot": SlotFacts(store_now=NOW, new=NEW_SLOT),
     "wish": WishFacts(store_now=NOW),
     "request": RequestFacts(**ME, store_now=NOW, deadline=NOW + 600, id="r1", env="prod"),
@@ -183,7 +183,7 @@ FACTS: dict[str, dict[str, dict[str, Any]]] = {
         "due": {},
         "worker_free": {"worker_free": True},
         "mine": {"claim": "c1"},
-        "not lapsed": {"lapsed": False},
+        "believed": {"believed": True},
         "left_alone": {"lapsed": True},
         "retryable": {"retryable": True},
         "attempts_left": {},
@@ -289,7 +289,6 @@ FACTS: dict[str, dict[str, dict[str, Any]]] = {
 SHUT: dict[str, dict[str, dict[str, Any]]] = {
     "job": {
         "due": {"record": {"not_before": NOW + 1}},
-        "not lapsed": {"lapsed": True},
         "attempts_left": {"record": {"attempt": 3}},
         "not stop_asked": {"record": {"stop": "cancelled"}},
         "handed_over": {"record": {"reason": "cancelled"}},
