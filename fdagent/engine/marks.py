@@ -166,7 +166,8 @@ def read_marks(snapshot: "Snapshot", from_run_log: Callable[[], str | None], *, 
     """
     for info in snapshot.infos():
         text = info.get("marks")
-        if text:
+        # A commit held back for long can land as a free name below a cleaned log: a file of the log that no version has.
+        if text and snapshot.has_txn(str(info.get("app_id"))):
             return Known(_parsed(str(text), entity), str(text), info.get("version") == snapshot.version)
     if not needed or not snapshot.files:
         return Known()

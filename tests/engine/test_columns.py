@@ -17,7 +17,10 @@ def duck():
         yield opened
 
 
-def read(duck: Duck, value: str | None, kind: str, csv: Csv = Csv(), **declared):
+PLAIN = Csv()
+
+
+def read(duck: Duck, value: str | None, kind: str, csv: Csv = PLAIN, **declared):
     """(value, reason) of one text."""
     column = Column("source", "name", kind, **declared)
     literal = "NULL::VARCHAR" if value is None else text(value)

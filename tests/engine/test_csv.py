@@ -15,11 +15,14 @@ from fdagent.errors import BadSource
 from fdagent.project.model import Column, Csv
 
 
+PLAIN = Csv()
+
+
 @pytest.fixture
 def read(tmp_path):
     """Stage files' bytes; (rows without `_file` and `_loaded_at`, refused rows)."""
 
-    def run(*bodies: bytes | str, columns: tuple[Column, ...] = (), csv: Csv = Csv()):
+    def run(*bodies: bytes | str, columns: tuple[Column, ...] = (), csv: Csv = PLAIN):
         files = []
         for n, body in enumerate(bodies):
             path = tmp_path / f"f{n}.csv"
@@ -202,7 +205,7 @@ def test_a_column_that_goes_missing_is_refused(read):
 
 
 def test_a_declared_column_must_be_there(read):
-    with pytest.raises(BadSource, match="has no column 'x', which .columns. declares; it has: a, b"):
+    with pytest.raises(BadSource, match=r"has no column 'x', which .columns. declares; it has: a, b"):
         read("a,b\n1,2\n", columns=(Column("x", "x"),))
 
 

@@ -123,6 +123,10 @@ class Snapshot:
         if len(recent) == RECENT_COMMITS:
             yield from self.handle.history()[RECENT_COMMITS:]
 
+    def has_txn(self, app_id: str) -> bool:
+        """Does this version hold a transaction of `app_id`?"""
+        return self.handle is not None and self.handle.transaction_version(app_id) is not None
+
     @property
     def committed_ms(self) -> int:
         """When the version was committed, by its writer's clock, in milliseconds since the epoch; 0 when not known."""
@@ -205,7 +209,7 @@ class DeltaTablePort:
 
     def has_txn(self, snapshot: Snapshot, app_id: str) -> bool:
         """Does this version hold a transaction of `app_id`?"""
-        return snapshot.handle is not None and snapshot.handle.transaction_version(app_id) is not None
+        return snapshot.has_txn(app_id)
 
     def author(self, snapshot: Snapshot, app_id: str) -> Author | None:
         """Who committed `app_id`, by the commit infos that are still there."""
