@@ -20,6 +20,9 @@ WRITES = """Each row is one conditional write of the version that was read: CREA
 (`If-None-Match: *`), REPLACE and DELETE only where that very version still is (`If-Match`; a row of the queue by its
 state and version). After a conflict, or an answer that was lost, the record is read again and judged anew, with facts
 gathered anew. All that stands under "when" must hold; no two rows of an event are ever open at once."""
+WITHIN = """CREATE, REPLACE and DELETE are what becomes of the entry. It is written with the {whole} it is in, by one
+conditional write of the whole: [its chart]({whole}.md). All that stands under "when" must hold; no two rows of an event
+are ever open at once."""
 
 
 def pages() -> dict[str, str]:
@@ -65,7 +68,7 @@ def chart_page(entry: Entry) -> str:
         said,
         *_pictures(entry),
         "## Its arrows",
-        WRITES if chart.within is None else f"Each row is written with the {chart.within.name}, in one REPLACE of it.",
+        WRITES if chart.within is None else WITHIN.format(whole=chart.within.name),
         _table(("event", "from", "to", "write", "when", "then it is"), [_cells(row) for row in _rows(entry)]),
         "## Its guards",
         _table(("guard", "holds", "does not hold"), [(f"`{g.name}`", g.yes, g.no) for g in _guards(entry)]),

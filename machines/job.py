@@ -1,4 +1,11 @@
-"""The chart of a job in an agent's own queue."""
+"""The chart of a job in an agent's own queue.
+
+A claim counts an attempt and names the job by its op; only that claim renews and finishes it. What its worker leaves
+unfinished is recovered once its process is known to be gone or the row was seen unchanged for its whole lease, so a
+worker that wakes up late finds another op and changes nothing. `failed` means that trying again would fail the same
+way, `dead` that every attempt is used. A job whose request went to another agent is cancelled as handed over, and
+queued again should the request come back.
+"""
 
 from machines.chart import Chart, Row
 from models import job as j
