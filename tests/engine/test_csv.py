@@ -14,7 +14,6 @@ from fdagent.engine.sources.csv import stage
 from fdagent.errors import BadSource
 from fdagent.project.model import Column, Csv
 
-
 PLAIN = Csv()
 
 

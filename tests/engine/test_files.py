@@ -1,6 +1,5 @@
 """Which files are taken: each once, none by accident, none forgotten."""
 
-import os
 import random
 
 import pytest

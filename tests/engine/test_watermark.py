@@ -4,6 +4,7 @@ import pytest
 from engine_kit import World, add_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from models.run import RunStatus
 
 

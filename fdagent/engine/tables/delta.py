@@ -291,7 +291,8 @@ class DeltaTablePort:
         if snapshot.handle is None:
             raise AssertionError("columns were added to a table that is not there")
         with self._answers(snapshot):
-            snapshot.handle.alter.add_columns(
+            # A handle of its own: delta-rs moves the one it alters to the new version, and a snapshot stays pinned.
+            DeltaTable(str(self.folder), version=snapshot.version).alter.add_columns(
                 [DeltaField(field.name, PrimitiveType(field.type)) for field in fields],
                 commit_properties=CommitProperties(max_commit_retries=0),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
