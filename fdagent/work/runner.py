@@ -29,6 +29,8 @@ from models.job import Job
 from models.run import RunRow, RunStatus
 
 DONE = frozenset({RunStatus.SUCCEEDED, RunStatus.NO_CHANGE, RunStatus.ALREADY_DONE})
+SHOW_SECONDS = 1.0
+"""How often a running table's rows are shown in its job, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Runner:
     _tables: dict[str, Any] = field(default_factory=dict)
     _unstored: list[RunRow] = field(default_factory=list)
     _failed: list[tuple[str, FdagentError | RunRow, bool]] = field(default_factory=list)
+    _shown_at: float = -SHOW_SECONDS
 
     def run(self, job: Job) -> End:
         """Run what is left of the job.
@@ -121,6 +124,9 @@ class Runner:
         except FdagentError as err:
             return End(self._tables, error=str(err), category=str(err.category), retryable=err.retryable)
         commit = release.git_commit(places.project.root)
+        for entity in entities:
+            if not self._done(entity.name):
+                self._tables[entity.name] = {"state": "waiting", "rows": 0}
         for entity in entities:
             if self._done(entity.name):
                 continue
@@ -157,7 +163,16 @@ class Runner:
             still_mine=self._check,
             memory_limit=self.agent.memory_limit,
             backfill=job.backfill,
+            progress=lambda name, rows: self._show(job, name, rows),
         )
+
+    def _show(self, job: Job, name: str, rows: int) -> None:
+        """Show in the job how far a table is; what can't be shown now is shown later."""
+        self._tables[name] = {"state": "running", "rows": rows}
+        now = self.clock.elapsed()
+        if now - self._shown_at >= SHOW_SECONDS:
+            self._shown_at = now
+            self.jobs.renew(job, lapsed=not self.belief.held(), tables=self._tables)
 
     def _check(self) -> None:
         """Raise StoodDown unless everything this attempt holds is still its own."""
@@ -175,12 +190,13 @@ class Runner:
         try:
             with self.holds.held(entity.name, context.job_id):
                 self._check()
+                context.progress(entity.name, 0)
                 outcome = run_table(context.places.project, entity, context)
         except StoodDown:
             raise
         except FdagentError as err:
             # The lease could not be had: no row, since nothing was run.
-            self._tables[entity.name] = {"state": "not run", "run_id": "", "rows": 0}
+            self._tables[entity.name] = {"state": "not run", "rows": 0}
             self._failed.append((entity.name, err, err.retryable))
             return
         self._ended(outcome.row, retryable=outcome.retryable)
