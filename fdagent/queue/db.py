@@ -122,6 +122,14 @@ class Database:
         """A number that differs once another connection has committed since the last call; costs microseconds."""
         return int(self.rows("pragma data_version")[0][0])
 
+    def damage(self) -> str:
+        """What SQLite finds wrong with the file, such as a page that belongs to nothing; empty when it is whole.
+
+        Reads all of the file, so it takes seconds for one of a million jobs.
+        """
+        found = str(self.rows("pragma quick_check(1)")[0][0])
+        return "" if found == "ok" else found
+
     def close(self) -> None:
         """Close the connection; the last one to close moves the write-ahead log into the file."""
         with self._sentences(), self._lock:

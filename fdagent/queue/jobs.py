@@ -147,14 +147,13 @@ class Jobs:
         running = self.running()
         for job in running:
             seen.seen(job.id, job.op)
-        left = [job.id for job in running if _left(job, seen, processes).open]
+        left = [job.id for job in running if _is_left(left_facts(job, seen, processes))]
         answers = [self._recover(job_id, seen, processes) for job_id in left]
         return [answer for answer in answers if isinstance(answer, Job)]
 
     def _recover(self, job_id: str, seen: Seen, processes: Processes) -> Job | Refusal:
         def facts(job: Job | None) -> JobFacts:
-            left = _Left() if job is None else _left(job, seen, processes)
-            return JobFacts(lapsed=left.lapsed, process_gone=left.process_gone)
+            return JobFacts() if job is None else left_facts(job, seen, processes)
 
         with self.database.write(durable=True) as transaction:
             return _record(self._move(transaction, job_id, "recover", facts))
@@ -164,17 +163,14 @@ class Jobs:
         with self.database.write(durable=True) as transaction:
 
             def gather(job: Job | None) -> JobFacts:
-                free = (
-                    job is not None
-                    and transaction.execute(
-                        "select 1 from job where dedupe_key = ? and id <> ? and state in ('queued', 'running')",
-                        (job.dedupe_key, job.id),
-                    ).fetchone()
-                    is None
-                )
-                return replace(facts, key_free=free)
+                return replace(facts, key_free=job is not None and self.key_free(job))
 
             return _record(self._move(transaction, job_id, event, gather))
+
+    def key_free(self, job: Job) -> bool:
+        """May it be queued again: does no other unfinished job have its dedupe key?"""
+        sql = "select 1 from job where dedupe_key = ? and id <> ? and state in ('queued', 'running')"
+        return not self.database.rows(sql, job.dedupe_key, job.id)
 
     def prune(self, retention_seconds: float) -> int:
         """Delete jobs that finished longer ago than they are kept and whose rows are in the run log; how many."""
@@ -302,25 +298,18 @@ class Jobs:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """Is a running job left alone?"""
-
-    lapsed: bool = False
-    process_gone: bool = False
-
-    @property
-    def open(self) -> bool:
-        return self.lapsed or self.process_gone
-
-
-def _left(job: Job, seen: Seen, processes: Processes) -> _Left:
+def left_facts(job: Job, seen: Seen, processes: Processes) -> JobFacts:
+    """What tells whether a running job is left alone: its lease has lapsed for this reader, or its process is gone."""
     unchanged = seen.unchanged_for(job.id, job.op)
     here = bool(job.place) and job.place == processes.place()
-    return _Left(
+    return JobFacts(
         lapsed=unchanged is not None and unchanged >= job.lease_seconds,
         process_gone=here and processes.started_at(job.pid) != job.process_started_at,
     )
+
+
+def _is_left(facts: JobFacts) -> bool:
+    return facts.lapsed or facts.process_gone
 
 
 def _keep_rows(transaction: sqlite3.Connection, job: Job, rows: Sequence[str]) -> None:

@@ -14,30 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from fdagent.commit import Committed, commit
+from fdagent.fleet.records import lease_cell, lease_key
 from fdagent.ports import Clock, Ids, Processes, Store
-from fdagent.stores.cell import StoreCell
 from fdagent.stores.sightings import Sightings
 from fdagent.stores.watched import WatchedCell
 from fdagent.work.holding import Belief
 from machines.lease import LEASE
-from models import codec
 from models.lease import Lease, LeaseFacts, has_lapsed
 from models.place import process_gone
 from models.step import Refusal
-
-FOLDER = "leases/"
-
-
-def lease_key(table: str) -> str:
-    """The key of a table's lease: `leases/<layer>.<table>.json`."""
-    return f"{FOLDER}{table}.json"
-
-
-def lease_cell(store: Store, table: str) -> StoreCell[Lease]:
-    """The lease's record."""
-    return StoreCell(
-        store, lease_key(table), lambda body: Lease.from_json(codec.parse(body)), lambda r: codec.dump(r.to_json())
-    )
 
 
 @dataclass(frozen=True, slots=True)

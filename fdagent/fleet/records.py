@@ -1,0 +1,73 @@
+"""The shared records of a control root as a reader finds them: their keys, and a folder of them read whole.
+
+Guarantees: reading writes nothing; a file that is no such record hides no other one and is named with what is wrong.
+Ages are by the store's own clock: an estimate for people, which decides nothing (rule C4).
+"""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from fdagent.errors import BadKey, Denied, InvalidInput
+from fdagent.ports import Store
+from fdagent.stores.cell import StoreCell
+from models import codec
+from models.jsonrecord import JsonRecord
+from models.lease import Lease
+
+R = TypeVar("R", bound=JsonRecord)
+
+AGENTS, LEASES, STATUSES = "agents/", "leases/", "status/"
+SUFFIX = ".json"
+
+
+def lease_key(table: str) -> str:
+    """The key of a table's lease: `leases/<layer>.<table>.json`."""
+    return f"{LEASES}{table}{SUFFIX}"
+
+
+def lease_cell(store: Store, table: str) -> StoreCell[Lease]:
+    """The lease's record."""
+    return StoreCell(
+        store, lease_key(table), lambda body: Lease.from_json(codec.parse(body)), lambda r: codec.dump(r.to_json())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[R]):
+    """One file of a folder: the record, or why it can't be read as one; and its age in seconds where that is known."""
+
+    key: str
+    record: R | None
+    age: float | None = None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the file is called, without its ending."""
+        return self.key.rpartition("/")[2].removesuffix(SUFFIX)
+
+
+def read_all(store: Store, folder: str, of: type[R]) -> list[Found[R]]:
+    """Every record of a folder, by key.
+
+    Args:
+        store: The control root.
+        folder: Such as `agents/`.
+        of: What the records are.
+
+    Raises:
+        StoreError: The store can't be reached, or refuses this identity the folder.
+    """
+    found = (_read(store, entry.key, of) for entry in store.list(folder) if entry.key.endswith(SUFFIX))
+    return [one for one in found if one is not None]
+
+
+def _read(store: Store, key: str, of: type[R]) -> Found[R] | None:
+    """One record; None when it was deleted since the listing."""
+    try:
+        blob = store.read(key)
+        if blob is None:
+            return None
+        return Found(key, of.from_json(codec.parse(blob.body)), blob.age)
+    except (InvalidInput, BadKey, Denied) as err:
+        return Found(key, None, problem=str(err))
