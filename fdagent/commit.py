@@ -18,7 +18,7 @@ from fdagent.attempt import TRIES, Done, attempt
 from fdagent.errors import Unknown
 from fdagent.ports import Cell, Clock, Ids
 from machines.chart import Chart
-from models.step import Move, Record, Refusal, Step, Write
+from models.step import ABSENT, Move, Record, Refusal, Step, Write
 
 R = TypeVar("R", bound=Record)
 F = TypeVar("F")
@@ -36,8 +36,20 @@ class Committed(Generic[R]):
     move: Move[R] | None
 
 
-Audit = Callable[[str, Move[R] | None, R | None, str], None]
-"""Called once a committed event: chart, move, record, op."""
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One committed event, as the audit log tells it; `source` is empty where a lost answer hid it."""
+
+    chart: str
+    event: str
+    source: str
+    dest: str
+    key: str
+    op: str
+
+
+Audit = Callable[[Transition], None]
+"""Told of each committed event, once."""
 
 
 def commit(
@@ -49,7 +61,8 @@ def commit(
     facts: Callable[[R | None], F],
     clock: Clock,
     ids: Ids,
-    audit: Audit[R] | None = None,
+    key: str = "",
+    audit: Audit | None = None,
     tries: int = TRIES,
 ) -> Committed[R] | Refusal:
     """Judge one event on the newest version of one record and write what the chart says.
@@ -62,17 +75,20 @@ def commit(
         facts: Gathers what the guards need; called on every try.
         clock: The wall clock of the judgement, and the waits.
         ids: Jitter.
-        audit: Told of the committed move.
+        key: Which record it is, for sentences and the audit log.
+        audit: Told of the committed event.
         tries: The most writes that are tried.
 
     Raises:
         GaveUp: The tries are used up.
         StoreError: The store can't be reached or refuses this identity.
     """
-    task = _Change(chart, cell, event, op, facts, clock)
+    task = _Change(chart, cell, event, op, facts, clock, key)
     answer = attempt(task, clock=clock, ids=ids, tries=tries)
     if audit is not None and isinstance(answer, Committed):
-        audit(chart.name, answer.move, answer.record, op)
+        dest = ABSENT if answer.record is None else str(answer.record.state)
+        source = "" if answer.move is None else answer.move.source
+        audit(Transition(chart.name, event, source, dest, key, op))
     return answer
 
 
@@ -86,13 +102,14 @@ class _Change(Generic[R, F]):
     op: str
     facts: Callable[[R | None], F]
     clock: Clock
+    key: str = ""
     tried: Move[R] | None = None
     deleting: Move[R] | None = None
 
     @property
     def what(self) -> str:
         """For the sentence when the tries are used up."""
-        return f"{self.event} of the {self.chart.name}"
+        return f"{self.event} of the {self.chart.name} {self.key}".rstrip()
 
     def read(self) -> tuple[R | None, str]:
         """The record and its tag."""

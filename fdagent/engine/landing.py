@@ -86,20 +86,23 @@ def land(
     ids: Ids,
     recomputes: int = RECOMPUTES,
 ) -> Landing[C]:
-    """Land one change of `table` under the transaction `app_id`, which names the run key.
+    """Land one change.
 
     Args:
+        table: The table.
+        app_id: The transaction that names the run key.
         note: What the commit carries, for an attempt id.
         compute: Computes the change on a snapshot, for an attempt id; None: nothing moved. It may write data files and
             quarantine rows of that attempt, and cleans up after itself when it raises.
         keeps: After a lost race of a pure append: the change on the newer snapshot; None: compute it anew.
         still_mine: Raises StoodDown when this run is no longer ours; called right before each commit.
+        clock: Waits between tries.
+        ids: Attempt ids and jitter.
         recomputes: The most times the change is computed again.
 
     Raises:
         TableBusy: Others kept winning.
         Unknown: No answer came, and the table does not show the change yet.
-        FdagentError: Whatever `still_mine`, `compute` or the table raises.
     """
     task: Task[S, _Flying[S, C] | Prepare, Landing[C]] = _Land(
         table, app_id, note, compute, keeps, still_mine, ids, recomputes

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fdagent.commit import Committed, commit
+from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import FdagentError
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.stores.cell import StoreCell
@@ -77,6 +77,7 @@ class Presence:
     ids: Ids
     processes: Processes
     told: Callable[[str], None]
+    audit: Audit | None = None
     sightings: Sightings = field(init=False)
     standing: Standing = Standing.WAITING
     _ops: deque[str] = field(default_factory=lambda: deque(maxlen=OPS_KEPT))
@@ -116,7 +117,17 @@ class Presence:
             return self._facts(record, cell.unchanged_seconds)
 
         try:
-            answer = commit(AGENT, cell, event, op=op, facts=facts, clock=self.clock, ids=self.ids)
+            answer = commit(
+                AGENT,
+                cell,
+                event,
+                op=op,
+                facts=facts,
+                clock=self.clock,
+                ids=self.ids,
+                key=f"{self.env}/{agent_key(self.name)}",
+                audit=self.audit,
+            )
         except FdagentError as err:
             self._tell_trouble(f"The agent's record in {self.env} could not be written; it is tried again. {err}")
             return

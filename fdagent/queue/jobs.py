@@ -9,13 +9,14 @@ Guarantees
 Does not know what a job does, and starts no process.
 """
 
+import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from fdagent.commit import Audit, Committed, commit
+from fdagent.commit import Audit, Committed, Transition, commit
 from fdagent.errors import StoodDown
 from fdagent.ports import Clock, Ids, Processes
 from fdagent.queue.cell import SELECT, JobCell, from_row
@@ -75,8 +76,19 @@ class Batch:
 class Jobs:
     """The queue as its users see it."""
 
-    def __init__(self, database: Database, *, clock: Clock, ids: Ids, audit: Audit[Job] | None = None) -> None:
+    def __init__(self, database: Database, *, clock: Clock, ids: Ids, audit: Audit | None = None) -> None:
         self.database, self.clock, self.ids, self.audit = database, clock, ids, audit
+        self._moved: list[Transition] = []
+
+    @contextlib.contextmanager
+    def _write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """One write transaction; its arrows are told to the audit log once it is committed."""
+        self._moved.clear()
+        with self.database.write(durable=durable) as transaction:
+            yield transaction
+        if self.audit is not None:
+            for moved in self._moved:
+                self.audit(moved)
 
     def enqueue(self, new: Job, *, once: bool = False) -> Job | Refusal:
         """Put a new job in.
@@ -87,7 +99,7 @@ class Jobs:
                 an unfinished one is there.
         """
         ready = replace(new, not_before=max(new.not_before, self.clock.wall()))
-        with self.database.write(durable=True) as transaction:
+        with self._write(durable=True) as transaction:
             where = "" if once else "and state in ('queued', 'running')"
             sql = f"select 1 from job where dedupe_key = ? {where} limit 1"
 
@@ -98,7 +110,7 @@ class Jobs:
 
     def claim(self, worker: Worker) -> Job | None:
         """Take the job that has been due longest; None when none is due."""
-        with self.database.write(durable=False) as transaction:
+        with self._write(durable=False) as transaction:
             return self._claim(transaction, worker)
 
     def finish(
@@ -116,7 +128,7 @@ class Jobs:
         Returns:
             The finished job, or why it is refused (then nothing is written); and the next job, if one was due.
         """
-        with self.database.write(durable=True) as transaction:
+        with self._write(durable=True) as transaction:
             answer = self._move(transaction, job.id, event, lambda _: replace(facts, claim=job.claim))
             if isinstance(answer, Committed):
                 _keep_rows(transaction, job, rows)
@@ -129,7 +141,7 @@ class Jobs:
             StoodDown: The job is no longer this claim's; nothing was written.
         """
         facts = JobFacts(claim=job.claim, believed=True, tables=tables)
-        with self.database.write(durable=True) as transaction:
+        with self._write(durable=True) as transaction:
             now = _record(self._move(transaction, job.id, "renew", lambda _: facts))
             if isinstance(now, Refusal):
                 raise StoodDown(f"Job {job.id} is no longer this worker's: {now}.")
@@ -139,7 +151,7 @@ class Jobs:
     def renew(self, job: Job, *, lapsed: bool, tables: Mapping[str, Any] | None = None) -> Job | Refusal:
         """Show that the job's worker lives. `lapsed`: whether the holder's own belief has ended."""
         facts = JobFacts(claim=job.claim, believed=not lapsed, tables=tables)
-        with self.database.write(durable=False) as transaction:
+        with self._write(durable=False) as transaction:
             return _record(self._move(transaction, job.id, "renew", lambda _: facts))
 
     def recover(self, seen: Seen, processes: Processes) -> list[Job]:
@@ -155,12 +167,12 @@ class Jobs:
         def facts(job: Job | None) -> JobFacts:
             return JobFacts() if job is None else left_facts(job, seen, processes)
 
-        with self.database.write(durable=True) as transaction:
+        with self._write(durable=True) as transaction:
             return _record(self._move(transaction, job_id, "recover", facts))
 
     def ask(self, job_id: str, event: str, facts: JobFacts) -> Job | Refusal:
         """A person's wish about one job: ask_to_stop, cancel, revive."""
-        with self.database.write(durable=True) as transaction:
+        with self._write(durable=True) as transaction:
 
             def gather(job: Job | None) -> JobFacts:
                 return replace(facts, key_free=job is not None and self.key_free(job))
@@ -177,7 +189,7 @@ class Jobs:
         before = self.clock.wall() - retention_seconds
         sql = """select id from job where finished_at < ?
             and not exists (select 1 from run_row where job_id = job.id) limit ?"""
-        with self.database.write(durable=False) as transaction:
+        with self._write(durable=False) as transaction:
             ids = [row["id"] for row in transaction.execute(sql, (before, PRUNED_AT_ONCE))]
             facts = JobFacts(retention_seconds=retention_seconds)
             moved = [self._move(transaction, job_id, "prune", lambda _: facts) for job_id in ids]
@@ -217,7 +229,7 @@ class Jobs:
 
     def set_wish(self, name: str, value: str) -> None:
         """Wish something; empty: take it back."""
-        with self.database.write(durable=True) as transaction:
+        with self._write(durable=True) as transaction:
             transaction.execute("delete from wish where name = ?", (name,))
             if value:
                 transaction.execute("insert into wish (name, value) values (?, ?)", (name, value))
@@ -257,7 +269,7 @@ class Jobs:
 
     def drop_batch(self, batch: Batch) -> None:
         """Forget rows that are in the run log now."""
-        with self.database.write(durable=False) as transaction:
+        with self._write(durable=False) as transaction:
             transaction.execute("delete from run_row where job_id = ? and claim = ?", (batch.job_id, batch.claim))
 
     def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:
@@ -293,7 +305,8 @@ class Jobs:
             facts=facts,
             clock=self.clock,
             ids=self.ids,
-            audit=self.audit,
+            key=job_id,
+            audit=self._moved.append,
             tries=1,
         )
 

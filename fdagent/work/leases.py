@@ -13,7 +13,7 @@ Does not fence: the table's own conditional commit does. Does not wait for a lea
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from fdagent.commit import Committed, commit
+from fdagent.commit import Audit, Committed, commit
 from fdagent.fleet.records import lease_cell, lease_key
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.stores.sightings import Sightings
@@ -70,6 +70,7 @@ class TableLease:
     ids: Ids
     processes: Processes
     others: Others = Others()
+    audit: Audit | None = None
     belief: Belief = field(init=False)
     _ops: set[str] = field(default_factory=set)
     _cell: WatchedCell[Lease] = field(init=False)
@@ -114,7 +115,17 @@ class TableLease:
         return None
 
     def _commit(self, event: str, op: str) -> Committed[Lease] | Refusal:
-        return commit(LEASE, self._cell, event, op=op, facts=self._facts, clock=self.clock, ids=self.ids)
+        return commit(
+            LEASE,
+            self._cell,
+            event,
+            op=op,
+            facts=self._facts,
+            clock=self.clock,
+            ids=self.ids,
+            key=lease_key(self.table),
+            audit=self.audit,
+        )
 
     def _facts(self, record: Lease | None) -> LeaseFacts:
         mine = LeaseFacts(ops=frozenset(self._ops), believed=self.belief.held(), new=self._new())

@@ -10,6 +10,7 @@ Guarantees
 Does not claim, retry or wait for a due time: `worker.py` does, by the job chart.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,7 +173,8 @@ class Runner:
         now = self.clock.elapsed()
         if now - self._shown_at >= SHOW_SECONDS:
             self._shown_at = now
-            self.jobs.renew(job, lapsed=not self.belief.held(), tables=self._tables)
+            with contextlib.suppress(FdagentError):
+                self.jobs.renew(job, lapsed=not self.belief.held(), tables=self._tables)
 
     def _check(self) -> None:
         """Raise StoodDown unless everything this attempt holds is still its own."""

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from fdagent.commit import Audit
 from fdagent.errors import FdagentError, TableBusy
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.stores.sightings import Sightings
@@ -40,6 +41,7 @@ class TableHolds:
     processes: Processes
     others: Others = field(default_factory=Others)
     told: Callable[[str], None] = lambda _sentence: None
+    audit: Audit | None = None
     store: Store | None = None
     _lease: TableLease | None = None
 
@@ -77,6 +79,7 @@ class TableHolds:
             self.ids,
             self.processes,
             self.others,
+            self.audit,
         )
         # A look longer than the span, so that a lease nobody renews is seen to lapse.
         until = self.clock.elapsed() + self.seconds + 2 * POLL_SECONDS

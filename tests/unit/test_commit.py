@@ -6,7 +6,7 @@ from enum import StrEnum
 import pytest
 from fakes import FakeClock, FakeIds
 
-from fdagent.commit import Committed, commit
+from fdagent.commit import Committed, Transition, commit
 from fdagent.errors import Conflict, Denied, GaveUp, Unknown
 from machines.chart import Chart, Row
 from models.step import ABSENT, Refusal, Write, guard
@@ -231,11 +231,7 @@ def test_a_store_that_refuses_this_identity_ends_it_at_once():
 
 def test_a_committed_event_is_told_once_and_a_refused_one_never():
     told = []
-
-    def audit(*what):
-        told.append(what)
-
-    done = go(Cell(SHUT, ["conflict", "lost answer"]), "unlock", audit=audit)
-    assert told == [("door", done.move, done.record, "my-op")]
-    go(Cell(SHUT), "unlock", "hairpin", audit=audit)
+    done = go(Cell(SHUT, ["conflict", "lost answer"]), "unlock", audit=told.append, key="front")
+    assert told == [Transition("door", "unlock", "shut", done.record.state, "front", "my-op")]
+    go(Cell(SHUT), "unlock", "hairpin", audit=told.append)
     assert len(told) == 1
