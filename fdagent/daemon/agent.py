@@ -12,6 +12,7 @@ The only loop of the daemon is here; everything else is a bounded tick.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fdagent.commit import Audit
 from fdagent.config.settings import Settings
 from fdagent.daemon.describe import Describe
 from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns
@@ -43,6 +44,7 @@ class Ports:
     ids: Ids
     processes: Processes
     tell: Tell
+    audit: Audit | None = None
 
 
 @dataclass(slots=True)
@@ -82,6 +84,7 @@ class Daemon:
                 ports.ids,
                 ports.processes,
                 lambda sentence, env=env: ports.tell("warning", "presence", sentence, env=env),  # type: ignore[misc]
+                ports.audit,
             )
             for env, store in ports.stores.items()
         ]

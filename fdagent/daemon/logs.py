@@ -13,22 +13,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from fdagent.commit import Transition
 from fdagent.ports import Clock
 from models.times import stamp
 
-NAME = "agent"
+AGENT, AUDIT = "agent", "audit"
 FILE_BYTES = 20 * 1024 * 1024
 KEPT = 10
 LEVELS = ("debug", "info", "warning", "error")
 
 
 class Log:
-    """Where the daemon and its workers tell what they do.
+    """Where the daemon and its workers tell what they do, and which transitions they committed.
 
     Args:
         folder: `<home>/logs`; made when it is missing.
         out: Also written to; None: files only.
         about: Fields of every line, such as the host.
+        name: Files are called `<name>.<number>.log`.
         file_bytes: A file longer than this is followed by the next.
         kept: How many files are kept.
     """
@@ -40,11 +42,12 @@ class Log:
         about: Mapping[str, str],
         clock: Clock,
         *,
+        name: str = AGENT,
         file_bytes: int = FILE_BYTES,
         kept: int = KEPT,
     ) -> None:
         self._folder, self._out, self._about, self._clock = folder, out, about, clock
-        self._file_bytes, self._kept = file_bytes, kept
+        self._name, self._file_bytes, self._kept = name, file_bytes, kept
         self._lock = threading.Lock()
         self._file: IO[str] | None = None
         self._lost = 0
@@ -58,8 +61,16 @@ class Log:
             message: A sentence, for people.
             fields: What it is about: job_id, env, entity.
         """
-        line = {"ts": stamp(self._clock.wall()), "level": level, "event": event, "message": message}
-        text = json.dumps({**line, **self._about, **{name: value for name, value in fields.items() if value != ""}})
+        about = {name: value for name, value in fields.items() if value != ""}
+        self._line({"level": level, "event": event, "message": message, **self._about, **about})
+
+    def transition(self, moved: Transition, **about: str) -> None:
+        """Write one committed transition: what `audit.log` is made of."""
+        arrow = {"chart": moved.chart, "event": moved.event, "from": moved.source, "to": moved.dest}
+        self._line({**arrow, "key": moved.key, "op": moved.op, **self._about, **about})
+
+    def _line(self, fields: Mapping[str, Any]) -> None:
+        text = json.dumps({"ts": stamp(self._clock.wall()), **fields})
         with self._lock:
             if self._out is not None:
                 with contextlib.suppress(OSError, ValueError):
@@ -90,23 +101,23 @@ class Log:
         if self._file is not None and self._file.tell() < self._file_bytes:
             return self._file
         self._folder.mkdir(parents=True, exist_ok=True)
-        files = log_files(self._folder)
-        newest = files[-1] if files else self._folder / f"{NAME}.1.log"
+        files = log_files(self._folder, self._name)
+        newest = files[-1] if files else self._folder / f"{self._name}.1.log"
         if newest.exists() and newest.stat().st_size >= self._file_bytes:
-            newest = self._folder / f"{NAME}.{_number(newest) + 1}.log"
+            newest = self._folder / f"{self._name}.{_number(newest) + 1}.log"
         if self._file is not None:
             self._file.close()
         # Kept open over many lines on purpose: `close` ends it.
         self._file = newest.open("a", encoding="utf-8", errors="backslashreplace")
-        for old in log_files(self._folder)[: -self._kept]:
+        for old in log_files(self._folder, self._name)[: -self._kept]:
             with contextlib.suppress(OSError):
                 old.unlink()
         return self._file
 
 
-def log_files(folder: Path) -> list[Path]:
-    """The log's files, oldest first."""
-    return sorted((path for path in folder.glob(f"{NAME}.*.log") if _number(path)), key=_number)
+def log_files(folder: Path, name: str = AGENT) -> list[Path]:
+    """A log's files, oldest first."""
+    return sorted((path for path in folder.glob(f"{name}.*.log") if _number(path)), key=_number)
 
 
 def _number(path: Path) -> int:

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from fdagent.commit import Transition
 from fdagent.config.settings import Settings
 from fdagent.daemon.agent import Daemon, Ports
 from fdagent.daemon.describe import Describe
-from fdagent.daemon.logs import Log
+from fdagent.daemon.logs import AUDIT, Log
 from fdagent.fleet.release import open_control
 from fdagent.project.load import load_project
 from fdagent.project.places import Places, environment_named
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
-from fdagent.work.process import Orders
+from fdagent.work.process import TRANSITION, Orders
 from fdagent.work.supervisor import Supervisor
 
 WORKER_IDLE_SECONDS = 60.0
@@ -48,11 +49,12 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
         env: open_control(Places(project, environment_named(project, env)), clock=clock, ids=ids)
         for env in agent.environments
     }
-    log = Log(home / "logs", out, {"agent": agent.name, "host": host}, clock)
-    jobs = Jobs(Database(home), clock=clock, ids=ids)
-    crew = Staff(settings, home, host, instance, log)
+    about = {"agent": agent.name, "host": host}
+    log, audit = Log(home / "logs", out, about, clock), Log(home / "logs", None, about, clock, name=AUDIT)
+    jobs = Jobs(Database(home), clock=clock, ids=ids, audit=audit.transition)
+    crew = Staff(settings, home, host, instance, log, audit)
     describe = Describe(settings, instance, host, jobs, clock, processes)
-    ports = Ports(jobs, crew.supervisor, stores, clock, ids, processes, log.tell)
+    ports = Ports(jobs, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition)
     crew.daemon = Daemon(settings, instance, describe, ports)
     return crew.daemon
 
@@ -66,6 +68,7 @@ class Staff:
     host: str
     instance: str
     log: Log
+    audit: Log
     daemon: Daemon | None = None
     supervisor: Supervisor = field(init=False)
 
@@ -91,7 +94,10 @@ class Staff:
         )
 
     def heard(self, label: str, event: Mapping[str, Any]) -> None:
-        """Write a worker's event into the log; its own time and level don't count."""
+        """Write a worker's event into its log; its own time and level don't count."""
+        if event["event"] == TRANSITION:
+            self.audit.transition(Transition(**event[TRANSITION]), worker=label)
+            return
         fields = {name: value for name, value in event.items() if name not in ("event", "message", "level", "ts")}
         level = "warning" if event["event"] in WARNINGS else "info"
         self.log.tell(level, event["event"], str(event.get("message", "")), **{**fields, "worker": label})

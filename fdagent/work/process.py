@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
+from fdagent.commit import Transition
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
@@ -30,6 +31,8 @@ ORPHAN_SECONDS = 5.0
 ORPHANED = 70
 """Exit code of a worker that outlived its daemon."""
 STOP = "stop"
+TRANSITION = "transition"
+"""The event that carries a committed transition, for the audit log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,12 @@ def main() -> None:
 def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
     pid = processes.pid()
+
+    def audit(moved: Transition) -> None:
+        daemon.tell(TRANSITION, transition=asdict(moved))
+
     return Work(
-        Jobs(database, clock=clock, ids=ids),
+        Jobs(database, clock=clock, ids=ids, audit=audit),
         Agent(
             orders.agent,
             orders.instance,
@@ -135,6 +142,7 @@ def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:
         open_database=lambda: Database(Path(orders.home)),
         retry=Retry(orders.backoff_seconds, orders.max_backoff_seconds),
         told=_told(daemon),
+        audit=audit,
     )
 
 

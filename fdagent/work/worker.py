@@ -14,6 +14,7 @@ Does not decide which jobs there are.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fdagent.commit import Audit
 from fdagent.engine import runlog
 from fdagent.errors import FdagentError, StoodDown
 from fdagent.ports import Clock, Ids, Processes
@@ -85,6 +86,7 @@ class Work:
     open_database: Callable[[], Database]
     retry: Retry = Retry()
     told: Told = Told()
+    audit: Audit | None = None
     sightings: Sightings = field(init=False)
     holds: TableHolds = field(init=False)
 
@@ -100,6 +102,7 @@ class Work:
             self.ids,
             self.processes,
             told=self.told.trouble,
+            audit=self.audit,
         )
 
     def until_idle(self) -> int:
