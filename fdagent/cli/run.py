@@ -1,5 +1,6 @@
 """`run`: the daemon, or with `--until-idle` one pass over the queue in this process."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -126,7 +127,10 @@ class Signals:
 
     def _on(self) -> None:
         if self._asked:
-            raise KeyboardInterrupt
+            # Native code would make an error of its own of an exception, and the table would count as failed. This
+            # leaves what a killed process leaves, and the next start takes it back.
+            print("Stopped.", file=sys.stderr, flush=True)
+            os._exit(INTERRUPTED)
         self._asked = True
         print("Stopping after the table that runs; once more to stop at once.", file=sys.stderr)
 

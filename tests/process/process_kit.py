@@ -6,7 +6,6 @@ with deltalake alone, so that no code of the engine says what the engine did.
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs
 from fdagent.system import SystemClock, SystemIds
 from models.job import Job, JobState
-from models.run import RunRow
+from models.run import RunRow, RunStatus
 
 LONGEST_SECONDS = 90
 EVENTS = """
@@ -43,6 +42,7 @@ amount = { type = "decimal(18,2)" }
 [load]
 mode = "append"
 """
+DONE = (RunStatus.SUCCEEDED, RunStatus.NO_CHANGE, RunStatus.ALREADY_DONE)
 TIMES = ("_loaded_at", "quarantined_at", "run_id", "run_key", "attempt_id")
 """Columns that differ from run to run."""
 
@@ -151,6 +151,11 @@ class Site:
         assert found is not None
         return found
 
+    def done(self, job_id: str) -> list[str]:
+        """The tables that a job has done."""
+        tables = self.job(job_id).tables
+        return sorted(name for name, at in tables.items() if at["state"] in DONE)
+
     def rows(self, lakehouse: str, table: str, *, less: Sequence[str] = TIMES) -> list[str]:
         """A table's rows as JSON texts, sorted; none when there is no table."""
         return rows_of(self.root / ".local/dev" / lakehouse / "Tables" / table, less)
@@ -176,7 +181,7 @@ class Site:
 
 def rows_of(folder: Path, less: Sequence[str] = ()) -> list[str]:
     """A Delta table's rows as JSON texts, sorted, less some columns; none when there is no table."""
-    if not os.path.isdir(folder / "_delta_log"):
+    if not (folder / "_delta_log").is_dir():
         return []
     found = DeltaTable(str(folder)).to_pyarrow_table()
     kept: list[dict[str, Any]] = found.select([name for name in found.column_names if name not in less]).to_pylist()

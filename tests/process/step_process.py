@@ -3,8 +3,8 @@
 Everything is imported once and forked for each request, one JSON object a line on stdin: `words` (the command line),
 `out` (a file for what it prints), and perhaps `step`: the tables it means (the end of their folder's name), the method
 of the port, "before" or "after", how often it must have come there, what to do there ("kill", or "wait" until the file
-`out` + ".go" is there), and `rival`: another writer commits first. Answers one line: the process's exit code. What a
-process was about to do is in `out` + ".steps". Only processes forked here are changed.
+`out` + ".go" is there), and `rival`: another writer commits first. Answers two lines: the process's id, then its exit
+code. Only processes forked here are changed.
 """
 
 import json
@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
+
 import fdagent.cli.run
 import fdagent.cli.view
 import fdagent.engine.compute
 import fdagent.work.worker  # noqa: F401  # imported to be forked
-from deltalake import DeltaTable
 from fdagent.cli.main import commands, run
 from fdagent.engine.tables.delta import DeltaTablePort
 
@@ -28,15 +29,13 @@ LONGEST_WAIT = 60.0
 
 
 class Steps:
-    """The steps of one process, written down as they come; at the one that is meant, it is killed or waits."""
+    """The steps of one process: at the one that is meant, it is killed or waits."""
 
     def __init__(self, out: str, step: dict[str, Any]) -> None:
         self.out, self.step, self.came = out, step, 0
-        self.log = Path(f"{out}.steps").open("a", buffering=1)
 
     def at(self, port: DeltaTablePort, method: str, when: str) -> None:
         folder = str(port.folder)
-        print(f"{Path(folder).parent.parent.name}/{port.folder.name} {when} {method}", file=self.log)
         wanted = self.step
         if not wanted or not folder.endswith(wanted["table"]) or [method, when] != [wanted["method"], wanted["when"]]:
             return
