@@ -9,7 +9,8 @@ Guarantees
 - No etag ever names two versions that differ (`recordfile.py`); a listing is whole (`folders.py`).
 - Ages are by the file system's clock, which on a local drive is this machine's.
 
-Does not guarantee anything on a network drive: refused. Whoever deletes `.locks/` under running processes breaks it.
+Does not guarantee anything on a network drive: refused; nor that two keys which differ in case only are two records: on
+a drive that ignores case they are one. Whoever deletes `.locks/` under running processes breaks it.
 """
 
 import contextlib

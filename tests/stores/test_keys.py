@@ -1,13 +1,14 @@
 from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fdagent.errors import BadKey
 from fdagent.stores.keys import check_key, split_prefix
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(max_size=30), st.text(alphabet="ab./\\%-_:~ \0\n", max_size=30)))
 @example("..")
 @example("a/../b")
@@ -32,6 +33,7 @@ def test_a_key_that_passes_names_one_file_below_the_root_on_every_system(key):
     assert not any(part.endswith((".", " ")) or part.startswith(".") for part in key.split("/"))
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab-_.1", min_size=1, max_size=20))
 def test_every_beginning_of_a_key_is_a_prefix_that_can_be_asked_for(name):
     key = f"status/{name}"

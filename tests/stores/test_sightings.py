@@ -1,7 +1,7 @@
 """C4: nobody's timestamp decides; only what this reader itself met, for as long as it met it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from storefakes import HandClock
 
@@ -135,6 +135,7 @@ def test_an_older_row_never_replaces_a_newer_version(met, clock):
     assert met.unchanged_for("k", "v3") == 3
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1000)), min_size=1, max_size=40))
 def test_the_span_is_never_longer_than_the_version_was_really_there(steps):
     clock, began, current = HandClock(), 0.0, ""
