@@ -4,6 +4,7 @@ Guarantees: reading writes nothing; a file that is no such record hides no other
 Ages are by the store's own clock: an estimate for people, which decides nothing (rule C4).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -13,11 +14,24 @@ from fdagent.stores.cell import StoreCell
 from models import codec
 from models.jsonrecord import JsonRecord
 from models.lease import Lease
+from models.slot import Request
+from models.status import Status
+from models.wish import Wish
 
 R = TypeVar("R", bound=JsonRecord)
 
-AGENTS, LEASES, STATUSES = "agents/", "leases/", "status/"
+AGENTS, LEASES, REQUESTS, STATUSES, CANCELS = "agents/", "leases/", "requests/", "status/", "cancel/"
 SUFFIX = ".json"
+
+
+def parser(kind: type[R]) -> Callable[[bytes], R]:
+    """Bytes to a record of this kind; raises BadRecord or NewerContract."""
+    return lambda body: kind.from_json(codec.parse(body))
+
+
+def dump(record: JsonRecord) -> bytes:
+    """A record's bytes."""
+    return codec.dump(record.to_json())
 
 
 def lease_key(table: str) -> str:
@@ -25,11 +39,39 @@ def lease_key(table: str) -> str:
     return f"{LEASES}{table}{SUFFIX}"
 
 
+def request_key(request_id: str) -> str:
+    """`requests/<id>.json`."""
+    return f"{REQUESTS}{request_id}{SUFFIX}"
+
+
+def status_key(request_id: str) -> str:
+    """`status/<id>.json`."""
+    return f"{STATUSES}{request_id}{SUFFIX}"
+
+
+def cancel_key(request_id: str) -> str:
+    """`cancel/<id>.json`."""
+    return f"{CANCELS}{request_id}{SUFFIX}"
+
+
 def lease_cell(store: Store, table: str) -> StoreCell[Lease]:
     """The lease's record."""
-    return StoreCell(
-        store, lease_key(table), lambda body: Lease.from_json(codec.parse(body)), lambda r: codec.dump(r.to_json())
-    )
+    return StoreCell(store, lease_key(table), parser(Lease), dump)
+
+
+def request_cell(store: Store, request_id: str) -> StoreCell[Request]:
+    """The request's file."""
+    return StoreCell(store, request_key(request_id), parser(Request), dump)
+
+
+def status_cell(store: Store, request_id: str) -> StoreCell[Status]:
+    """The request's status."""
+    return StoreCell(store, status_key(request_id), parser(Status), dump)
+
+
+def wish_cell(store: Store, request_id: str) -> StoreCell[Wish]:
+    """The request's cancel file; any file is a wish."""
+    return StoreCell(store, cancel_key(request_id), Wish.from_body, dump)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +110,6 @@ def _read(store: Store, key: str, of: type[R]) -> Found[R] | None:
         blob = store.read(key)
         if blob is None:
             return None
-        return Found(key, of.from_json(codec.parse(blob.body)), blob.age)
+        return Found(key, parser(of)(blob.body), blob.age)
     except (InvalidInput, BadKey, Denied) as err:
         return Found(key, None, problem=str(err))
