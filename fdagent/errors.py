@@ -21,6 +21,7 @@
     │   ├── HomeDenied                           no rights there
     │   ├── DiskFull                             no room; nothing half-written
     │   └── QueueUnreadable                      the queue file is not one of ours
+    │       └── QueueDamaged                     it is no whole SQLite file any more
     └── RunError                                 one table of a run can't be finished
         ├── SourceMissing, BadSource             a source is not there, or not as declared
         ├── TransformFailed                      the SQL or Python of an entity
@@ -30,9 +31,13 @@
         ├── MarksUnknown                         rows are there, but not up to where they were loaded
         ├── TableBusy                            other writers kept winning, or hold its lease
         └── StoodDown                            this run is no longer ours to finish
+            └── HandedOver                       its request is another agent's now
 
 `retryable` says whether another attempt of the same job may end differently.
 """
+
+import traceback
+from pathlib import Path
 
 from models.errors import BadId, BadRecord, BadTime, Category, FdagentError, InvalidInput, NewerContract
 
@@ -50,6 +55,7 @@ __all__ = [
     "DiskFull",
     "FdagentError",
     "GaveUp",
+    "HandedOver",
     "HomeDenied",
     "HomeError",
     "InvalidInput",
@@ -58,6 +64,7 @@ __all__ = [
     "NotATable",
     "NotFound",
     "ProjectError",
+    "QueueDamaged",
     "QueueUnreadable",
     "Refused",
     "RunError",
@@ -70,6 +77,7 @@ __all__ = [
     "Unavailable",
     "Unknown",
     "UsageError",
+    "unforeseen",
 ]
 
 
@@ -191,7 +199,11 @@ class DiskFull(HomeError):
 
 
 class QueueUnreadable(HomeError):
-    """The queue file is not SQLite, or is damaged."""
+    """The queue file is not a queue of this version, or a row of it is none."""
+
+
+class QueueDamaged(QueueUnreadable):
+    """The queue file is not SQLite, or no longer whole."""
 
 
 class RunError(FdagentError):
@@ -251,3 +263,15 @@ class StoodDown(RunError):
     """This run was taken from us: nothing further is written."""
 
     category = Category.TABLE_BUSY
+
+
+def unforeseen(err: BaseException) -> str:
+    """An error that nobody foresaw, in words: its kind and where it was raised. Not its text, which may hold anything."""
+    frames = traceback.extract_tb(err.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    number = f" (errno {err.errno})" if isinstance(err, OSError) and err.errno is not None else ""
+    return f"{type(err).__name__}{number}{where}."
+
+
+class HandedOver(StoodDown):
+    """The request this run belongs to is another agent's, or has ended: its status is left alone."""

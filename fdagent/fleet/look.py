@@ -1,0 +1,229 @@
+"""What one agent knows of one environment's mailbox and fleet: what it saw at its last poll, and what it watches.
+
+Guarantees: how long something has stayed the same is counted by this reader's own clock (rule C4); what could not be
+looked up is unknown. With `fresh`, a fact is read anew from the store, for the judgement right before a write. Writes
+nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from fdagent.errors import BadRecord, NewerContract
+from fdagent.fleet.folder import File, Folder
+from fdagent.fleet.records import AGENTS, CANCELS, REQUESTS, STATUSES, cancel_key, parser, request_key
+from fdagent.fleet.serving import Resolved
+from fdagent.ports import Clock, Store
+from fdagent.stores.sightings import Sightings
+from models.agent import AgentRecord
+from models.liveness import Liveness, is_gone, liveness, serves
+from models.slot import OPEN_SECONDS, Request, deadline_of
+from models.status import FINAL, Status
+from models.wish import Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """This start of this agent."""
+
+    agent: str
+    instance: str
+    host: str
+
+
+@dataclass(slots=True)
+class Look:
+    """One environment as one agent sees it."""
+
+    env: str
+    store: Store
+    me: Me
+    clock: Clock
+    open: set[str] = field(default_factory=set)
+    """Ids of requests that have not ended."""
+    ended: set[str] = field(default_factory=set)
+    """Ids of requests whose status was new or changed at the last poll and is final."""
+    _sightings: Sightings = field(init=False)
+    _starts: Sightings = field(init=False)
+    _requests: Folder[Request] = field(init=False)
+    _statuses: Folder[Status] = field(init=False)
+    _cancels: Folder[Wish] = field(init=False)
+    _agents: Folder[AgentRecord] = field(init=False)
+    _first_seen: dict[str, float] = field(default_factory=dict)
+    _twins: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self._sightings, self._starts = Sightings(self.clock), Sightings(self.clock)
+        self._requests = Folder(self.store, REQUESTS, parser(Request), self.clock)
+        self._statuses = Folder(self.store, STATUSES, parser(Status), self.clock)
+        self._cancels = Folder(self.store, CANCELS, Wish.from_body, self.clock, self._sightings)
+        self._agents = Folder(self.store, AGENTS, parser(AgentRecord), self.clock, self._sightings)
+
+    def poll(self) -> None:
+        """Look at everything once.
+
+        Raises:
+            StoreError: It could not all be looked at.
+        """
+        for folder in (self._agents, self._cancels, self._requests, self._statuses):
+            folder.poll()
+        for name, agent in self._agents.files.items():
+            if agent.record is not None and agent.record.instance is not None:
+                self._starts.seen(name, agent.record.instance)
+        changed = self._requests.changed | self._statuses.changed
+        for name in changed:
+            self._first_seen.setdefault(name, self.store_now() or self.clock.wall())
+            self._place(name)
+        self.ended = {name for name in self._statuses.changed if self._is_final(name)}
+        for name in self.open:
+            file = self._requests.files.get(name)
+            if file is not None and file.record is None:
+                self._sightings.seen(file.key, file.etag)
+        if changed:
+            self._twins = frozenset(self._later_twins())
+
+    def _place(self, name: str) -> None:
+        known = name in self._requests.files or name in self._statuses.files
+        status = self._statuses.files.get(name)
+        if known and not self._is_final(name) and not (status is not None and status.record is None):
+            self.open.add(name)
+            return
+        self.open.discard(name)
+        if not known:
+            self._first_seen.pop(name, None)
+
+    def _is_final(self, name: str) -> bool:
+        status = self._statuses.files.get(name)
+        return status is not None and status.record is not None and status.record.state in FINAL
+
+    def _later_twins(self) -> Iterator[str]:
+        """Of open ids equal but for case, all but the first by byte order, where nobody has taken them."""
+        first: dict[str, str] = {}
+        for name in sorted(self.open):
+            if first.setdefault(name.casefold(), name) != name and name not in self._statuses.files:
+                yield name
+
+    def store_now(self) -> float | None:
+        """The store's clock, in epoch seconds; None when its offset is not known."""
+        offset = self.store.clock_offset()
+        return None if offset is None else self.clock.wall() + offset
+
+    def request(self, name: str, *, fresh: bool) -> File[Request] | None:
+        """The request's file; None when there is none."""
+        known = self._requests.files.get(name)
+        if not fresh:
+            return known
+        blob = self.store.read(request_key(name))
+        if blob is None or (known is not None and blob.etag == known.etag):
+            return None if blob is None else known
+        try:
+            return File(request_key(name), blob.etag, parser(Request)(blob.body))
+        except (BadRecord, NewerContract) as err:
+            return File(request_key(name), blob.etag, None, str(err))
+
+    def status(self, name: str) -> File[Status] | None:
+        """The status as last seen."""
+        return self._statuses.files.get(name)
+
+    def finals(self) -> Iterator[tuple[str, Status]]:
+        """Every request that has ended, with its status."""
+        for name, file in list(self._statuses.files.items()):
+            if file.record is not None and file.record.state in FINAL:
+                yield name, file.record
+
+    def orphan_cancels(self) -> Iterator[str]:
+        """Cancel files that belong to nothing."""
+        there = self._requests.files.keys() | self._statuses.files.keys()
+        return iter([name for name in self._cancels.files if name not in there])
+
+    def cancelled(self, name: str, *, fresh: bool) -> bool:
+        """Is there a cancel file?"""
+        return self.store.read(cancel_key(name)) is not None if fresh else name in self._cancels.files
+
+    def cancel_seen_seconds(self, name: str) -> float:
+        """For how long the cancel file was seen."""
+        file = self._cancels.files.get(name)
+        return 0.0 if file is None else self._sightings.unchanged_for(file.key, file.etag) or 0.0
+
+    def unreadable_seconds(self, name: str) -> float:
+        """For how long the same unreadable request file was seen; one for newer versions is left to them."""
+        file = self._requests.files.get(name)
+        if file is None or file.record is not None or file.newer:
+            return 0.0
+        return self._sightings.unchanged_for(file.key, file.etag) or 0.0
+
+    def is_twin(self, name: str) -> bool:
+        """Does another open request have this id but for case, and goes first?"""
+        return name in self._twins
+
+    def due_at(self, name: str) -> float:
+        """When it was due, or asked for, or first seen."""
+        file = self._requests.files.get(name)
+        record = None if file is None else file.record
+        told = None if record is None else record.due_at if record.due_at is not None else record.submitted_at
+        seen = self._first_seen.get(name, 0.0)
+        return seen if told is None else min(told, seen)
+
+    def deadline(self, name: str, request: Request | None) -> float | None:
+        """When it expires; None when that is not known."""
+        seen = self._first_seen.get(name)
+        if seen is None or name not in self._requests.files:
+            return None
+        return seen + OPEN_SECONDS if request is None else deadline_of(request, seen)
+
+    def others_alive(self) -> bool:
+        """Does another agent live here?"""
+        return any(state is Liveness.ALIVE for _, state in self._others())
+
+    def _others(self) -> Iterator[tuple[AgentRecord, Liveness]]:
+        for name, file in self._agents.files.items():
+            if name != self.me.agent and file.record is not None:
+                yield file.record, liveness(file.record, self._sightings.unchanged_for(file.key, file.etag))
+
+    def nobody_else(self, request: Request, resolved: Resolved | None) -> bool:
+        """Is it certain that no other agent that may live would ever serve it? The version passes by itself."""
+        return all(
+            state in (Liveness.LOST, Liveness.STOPPED) or self._serves(record, request, resolved) is False
+            for record, state in self._others()
+        )
+
+    def _serves(self, record: AgentRecord, request: Request | None, resolved: Resolved | None) -> bool | None:
+        return serves(
+            record,
+            env=self.env,
+            entities=None if resolved is None else resolved.entities,
+            backfill=request is not None and request.backfill is not None,
+            version=None,
+        )
+
+    def holder_gone(self, status: Status, request: Request | None, resolved: Resolved | None, *, fresh: bool) -> bool:
+        """May what this status's agent holds be taken from it?"""
+        if status.agent is None:
+            return False
+        file = self._agents.files.get(status.agent)
+        if fresh:
+            file = self._agent_now(status.agent)
+        record = None if file is None else file.record
+        if file is None or record is None:
+            return False
+        return is_gone(
+            record,
+            holder=status.instance,
+            unchanged_seconds=self._sightings.unchanged_for(file.key, file.etag),
+            instance_seconds=self._starts.unchanged_for(status.agent, record.instance or ""),
+            serves_mailbox=self._serves(record, request, resolved),
+        )
+
+    def _agent_now(self, name: str) -> File[AgentRecord] | None:
+        """An agent's record, read right before a judgement; that it was met now counts."""
+        asked = self.clock.elapsed()
+        key = f"{AGENTS}{name}.json"
+        blob = self.store.read(key)
+        if blob is None:
+            return None
+        self._sightings.seen(key, blob.etag, asked=asked)
+        try:
+            record = parser(AgentRecord)(blob.body)
+        except (BadRecord, NewerContract):
+            return None
+        self._starts.seen(name, record.instance or "", asked=asked)
+        return File(key, blob.etag, record)
