@@ -305,12 +305,12 @@ LEFT = "Its worker ended without finishing it."
 
 def requeue_left(step: JobStep) -> Job:
     """Recovered: back into the queue at once; the attempt counts."""
-    return _next(step, state=JobState.QUEUED, claim="", not_before=step.now, error=LEFT)
+    return _next(step, state=JobState.QUEUED, claim="", not_before=step.now, error=step.facts.error or LEFT)
 
 
 def bury_left(step: JobStep) -> Job:
     """Recovered, but that was its last attempt."""
-    return _finish(step, JobState.DEAD, error=LEFT)
+    return _finish(step, JobState.DEAD, error=step.facts.error or LEFT)
 
 
 def cancel_left(step: JobStep) -> Job:

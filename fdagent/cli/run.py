@@ -33,8 +33,9 @@ def serve(place: Where) -> int:
     """Be the daemon of a home until a stop is asked for."""
     from fdagent.daemon.home import taken
     from fdagent.daemon.main import build
+    from fdagent.system import SystemClock
 
-    with taken(place.home):
+    with taken(place.home, SystemClock()):
         daemon = build(settings_of(place), place.home, place.host, sys.stdout)
         _on_signals(daemon.stop)
         daemon.run()

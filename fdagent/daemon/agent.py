@@ -3,8 +3,9 @@
 Guarantees
 - It never loads a table library: workers do, in processes of their own.
 - A stop asks for no new work, leaves running jobs `drain_seconds`, then ends their workers; what was cut off runs again
-  at the next start. A second signal ends at once.
-- An unreachable control folder stops nothing but what needs it.
+  at the next start. A second signal ends at once, without a goodbye.
+- An unreachable control folder stops nothing but what needs it. A queue file found damaged ends the daemon with that
+  error: its next start puts the file aside (`home.py`).
 
 The only loop of the daemon is here; everything else is a bounded tick.
 """
@@ -15,8 +16,8 @@ from dataclasses import dataclass
 from fdagent.commit import Audit
 from fdagent.config.settings import Settings
 from fdagent.daemon.describe import Describe
-from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns
-from fdagent.errors import FdagentError
+from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
+from fdagent.errors import QueueDamaged
 from fdagent.fleet.presence import Presence
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.queue.jobs import Jobs
@@ -88,7 +89,7 @@ class Daemon:
             )
             for env, store in ports.stores.items()
         ]
-        self._turns = Turns(self._duties(), ports.clock, self._failed)
+        self._turns = Turns(self._duties(), ports.clock, self._failed, self._works)
 
     def served(self) -> tuple[str, ...]:
         """The environments whose jobs are run now."""
@@ -103,19 +104,26 @@ class Daemon:
 
     def tick(self) -> float:
         """Give every due duty its turn; seconds until the next."""
-        if not self._stopping and self.ports.jobs.wish(DRAIN):
-            self.ports.tell("info", "drain", "A person asked this agent to stop.")
-            self._stopping = True
         return self._turns.tick()
 
     def run(self) -> None:
-        """Run until a stop is asked for, then end in order."""
+        """Run until a stop is asked for, then end in order.
+
+        Raises:
+            QueueDamaged: The queue file can't be used any more; the workers were ended.
+            HomeError: The queue file can't be written at the start.
+        """
         ports = self.ports
         ports.jobs.set_wish(DRAIN, "")
         ports.tell("info", "started", f"Agent {self.settings.agent.name} serves {', '.join(ports.stores)}.")
-        while not self._stopping:
-            ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
-        self._drain()
+        try:
+            while not self._stopping:
+                ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
+            self._drain()
+        except QueueDamaged as err:
+            ports.tell("error", "queue_damaged", f"The agent ends; its next start puts the file aside. {err}")
+            self._end_workers()
+            raise
         ports.tell("info", "stopped", f"Agent {self.settings.agent.name} has stopped.")
 
     def _drain(self) -> None:
@@ -129,15 +137,16 @@ class Daemon:
         while ports.crew.pids() and ports.clock.elapsed() < until and not self._at_once:
             ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
         self._end_workers()
-        for presence in self.presences:
-            presence.stop()
+        if not self._at_once:
+            for presence in self.presences:
+                presence.stop()
 
     def _end_workers(self) -> None:
         """End what is left, and see it gone."""
         ports = self.ports
         for label, pid in ports.crew.pids().items():
             ports.tell("warning", "worker_killed", f"Worker {label} (pid {pid}) is ended; its job runs again.")
-            ports.crew.kill(label)
+            ports.crew.kill(label, "was ended with its agent")
         until = ports.clock.elapsed() + KILL_SECONDS
         while ports.crew.pids() and ports.clock.elapsed() < until:
             ports.crew.ended()
@@ -147,7 +156,8 @@ class Daemon:
         ports, agent = self.ports, self.settings.agent
         return [
             *(Beating(presence, agent.status_seconds) for presence in self.presences),
-            Recovery(ports.jobs, Sightings(ports.clock), ports.processes, ports.tell),
+            Wish(ports.jobs, DRAIN, self._asked),
+            Recovery(ports.jobs, ports.crew, Sightings(ports.clock), ports.processes, ports.tell),
             Staffing(
                 ports.jobs,
                 ports.crew,
@@ -161,5 +171,13 @@ class Daemon:
             Pruning(ports.jobs, agent.retention_days * DAY_SECONDS),
         ]
 
-    def _failed(self, duty: str, err: FdagentError) -> None:
-        self.ports.tell("error", "duty_failed", f"{duty}: {err}", category=str(err.category))
+    def _asked(self) -> None:
+        if not self._stopping:
+            self.ports.tell("info", "drain", "A person asked this agent to stop.")
+            self._stopping = True
+
+    def _failed(self, duty: str, sentence: str) -> None:
+        self.ports.tell("error", "duty_failed", f"{duty} failed and is tried again: {sentence}")
+
+    def _works(self, duty: str) -> None:
+        self.ports.tell("info", "duty_works", f"{duty} works again.")

@@ -1,13 +1,17 @@
 """The agent's log: one JSON object a line, on stdout and in numbered files under `<home>/logs`.
 
-Guarantees: one writer, the daemon, so lines are never mixed; workers hand their lines to it. A full or unwritable disk
-loses lines and never stops the agent; how many were lost is said once there is room. Files are never renamed (Windows
-refuses that while somebody reads): a full one is followed by the next number, and the oldest are removed. Lines hold no
-secret because nothing that is told does.
+Guarantees: one writer, the daemon, so lines are never mixed; workers hand their lines to it. A line is in a file whole
+or not at all. A full or unwritable disk loses lines and never stops the agent; how many were lost is said once there is
+room. Files are never renamed (Windows refuses that while somebody reads): a full one is followed by the next number, and
+the oldest are removed; one that somebody deletes is followed by a new one. Lines hold no secret because nothing that is
+told does.
 """
 
 import contextlib
+import errno
+import io
 import json
+import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +53,7 @@ class Log:
         self._folder, self._out, self._about, self._clock = folder, out, about, clock
         self._name, self._file_bytes, self._kept = name, file_bytes, kept
         self._lock = threading.Lock()
-        self._file: IO[str] | None = None
+        self._file: io.FileIO | None = None
         self._lost = 0
 
     def tell(self, level: str, event: str, message: str, **fields: Any) -> None:
@@ -79,40 +83,55 @@ class Log:
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._file is not None:
-                self._file.close()
-                self._file = None
+        with self._lock:
+            self._drop()
 
     def _write(self, text: str) -> None:
         try:
             file = self._opened()
             if self._lost:
                 lost = {"ts": stamp(self._clock.wall()), "level": "warning", "event": "lines_lost", **self._about}
-                print(json.dumps({**lost, "message": f"{self._lost} lines could not be written."}), file=file)
-            print(text, file=file, flush=True)
-            self._lost = 0
+                _append(file, json.dumps({**lost, "message": f"{self._lost} lines could not be written."}))
+                self._lost = 0
+            _append(file, text)
         except OSError:
             self._lost += 1
-            self._file = None
+            self._drop()
 
-    def _opened(self) -> IO[str]:
+    def _opened(self) -> io.FileIO:
         """The newest file with room in it."""
-        if self._file is not None and self._file.tell() < self._file_bytes:
-            return self._file
+        if self._file is not None:
+            there = os.fstat(self._file.fileno())
+            if there.st_nlink and there.st_size < self._file_bytes:
+                return self._file
+        self._drop()
         self._folder.mkdir(parents=True, exist_ok=True)
         files = log_files(self._folder, self._name)
         newest = files[-1] if files else self._folder / f"{self._name}.1.log"
         if newest.exists() and newest.stat().st_size >= self._file_bytes:
             newest = self._folder / f"{self._name}.{_number(newest) + 1}.log"
-        if self._file is not None:
-            self._file.close()
         # Kept open over many lines on purpose: `close` ends it.
-        self._file = newest.open("a", encoding="utf-8", errors="backslashreplace")
+        self._file = io.FileIO(newest, "a")
         for old in log_files(self._folder, self._name)[: -self._kept]:
             with contextlib.suppress(OSError):
                 old.unlink()
         return self._file
+
+    def _drop(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
+
+
+def _append(file: io.FileIO, text: str) -> None:
+    """Write one line, or nothing of it."""
+    line = f"{text}\n".encode("utf-8", "backslashreplace")
+    end = os.fstat(file.fileno()).st_size
+    written = file.write(line)
+    if written != len(line):
+        file.truncate(end)
+        raise OSError(errno.ENOSPC, "only a part of the line was written")
 
 
 def log_files(folder: Path, name: str = AGENT) -> list[Path]:

@@ -13,11 +13,11 @@ from fdagent.commit import Transition
 from fdagent.config.settings import Settings
 from fdagent.daemon.agent import Daemon, Ports
 from fdagent.daemon.describe import Describe
+from fdagent.daemon.home import open_queue
 from fdagent.daemon.logs import AUDIT, Log
 from fdagent.fleet.release import open_control
 from fdagent.project.load import load_project
 from fdagent.project.places import Places, environment_named
-from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
 from fdagent.work.process import TRANSITION, Orders
@@ -34,7 +34,7 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
 
     Args:
         settings: agent.toml.
-        home: The agent's home, held by the caller.
+        home: The agent's home, held by the caller; a damaged queue file in it is put aside.
         host: This machine's name.
         out: Where log lines go beside the log files.
 
@@ -51,7 +51,7 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
     }
     about = {"agent": agent.name, "host": host}
     log, audit = Log(home / "logs", out, about, clock), Log(home / "logs", None, about, clock, name=AUDIT)
-    jobs = Jobs(Database(home), clock=clock, ids=ids, audit=audit.transition)
+    jobs = Jobs(open_queue(home, clock, log.tell), clock=clock, ids=ids, audit=audit.transition)
     crew = Staff(settings, home, host, instance, log, audit)
     describe = Describe(settings, instance, host, jobs, clock, processes)
     ports = Ports(jobs, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition)

@@ -83,6 +83,8 @@ class Presence:
     _ops: deque[str] = field(default_factory=lambda: deque(maxlen=OPS_KEPT))
     _watched: str | None = None
     _trouble: str = ""
+    _draining: bool = False
+    _drained: bool = False
 
     def __post_init__(self) -> None:
         self.sightings = Sightings(self.clock)
@@ -93,19 +95,25 @@ class Presence:
         return self.standing in (Standing.WAITING, Standing.PRESENT) and self._watched is None
 
     def tick(self) -> None:
-        """One announcement or beat."""
-        self._say("announce" if self.standing in (Standing.WAITING, Standing.REFUSED) else "beat")
+        """One announcement or beat; once it drains, nothing is announced any more."""
+        if self.standing is Standing.PRESENT:
+            self._say("drain" if self._draining and not self._drained else "beat")
+        elif not self._draining:
+            self._say("announce")
 
     def drain(self) -> None:
-        """Say that no new work is taken."""
-        self._say("drain")
+        """Say that no new work is taken; what fails is said at the next tick."""
+        self._draining = True
+        if self.standing is Standing.PRESENT:
+            self._say("drain")
 
     def stop(self) -> None:
         """Say goodbye."""
-        self._say("stop")
+        if self.standing is Standing.PRESENT:
+            self._say("stop")
 
     def _say(self, event: str) -> None:
-        if self.standing is Standing.REPLACED or (event in ("drain", "stop") and self.standing is not Standing.PRESENT):
+        if self.standing is Standing.REPLACED:
             return
         op = self.ids.new()
         self._ops.append(op)
@@ -131,9 +139,12 @@ class Presence:
         except FdagentError as err:
             self._tell_trouble(f"The agent's record in {self.env} could not be written; it is tried again. {err}")
             return
-        self._trouble = ""
+        if self._trouble:
+            self._trouble = ""
+            self.told(f"The control folder of {self.env} can be used again.")
         if isinstance(answer, Committed):
             self._watched = None
+            self._drained = event == "drain" or self._drained
             self._stand(Standing.PRESENT)
         elif event == "announce":
             self._refused(seen[-1])

@@ -20,10 +20,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Self
 
-from fdagent.errors import DiskFull, GaveUp, HomeDenied, HomeError, QueueUnreadable
+from fdagent.errors import DiskFull, GaveUp, HomeDenied, HomeError, QueueDamaged, QueueUnreadable
 from fdagent.stores.filelock import FileLock
 
-NAME = "queue.sqlite3"
+NAME, LOCK = "queue.sqlite3", "queue.lock"
 APPLICATION_ID = 0x66646167
 """`fdag`: says in the file's header whose it is."""
 SCHEMA_VERSION = 1
@@ -47,7 +47,7 @@ class Database:
 
     def __init__(self, home: Path) -> None:
         self.path = home / NAME
-        self._lock: contextlib.AbstractContextManager[object] = FileLock(home / "queue.lock")
+        self._lock: contextlib.AbstractContextManager[object] = FileLock(home / LOCK)
         self._full: bool | None = None
         with self._sentences():
             home.mkdir(parents=True, exist_ok=True)
@@ -122,13 +122,15 @@ class Database:
         """A number that differs once another connection has committed since the last call; costs microseconds."""
         return int(self.rows("pragma data_version")[0][0])
 
-    def damage(self) -> str:
-        """What SQLite finds wrong with the file, such as a page that belongs to nothing; empty when it is whole.
+    def check(self) -> None:
+        """Look the whole file through, which takes seconds for one of a million jobs.
 
-        Reads all of the file, so it takes seconds for one of a million jobs.
+        Raises:
+            QueueDamaged: Something in it is wrong, such as a page that belongs to nothing.
         """
         found = str(self.rows("pragma quick_check(1)")[0][0])
-        return "" if found == "ok" else found
+        if found != "ok":
+            raise _damaged(self.path, found)
 
     def close(self) -> None:
         """Close the connection; the last one to close moves the write-ahead log into the file."""
@@ -153,15 +155,47 @@ class Database:
             raise DiskFull(f"No room is left for {self.path}.", fix="Free some space and try again.") from err
 
 
+def put_aside(home: Path, name: str) -> Path:
+    """Give a damaged queue file and its write-ahead log another name, so that an empty one can take its place.
+
+    Args:
+        home: The home, held by the caller.
+        name: What to put into the new name.
+
+    Returns:
+        The file's new path.
+
+    Raises:
+        HomeError: It can't be renamed.
+    """
+    kept = home / f"queue.{name}.sqlite3"
+    try:
+        with FileLock(home / LOCK):
+            for part in ("", "-wal", "-shm"):
+                if Path(f"{home / NAME}{part}").exists():
+                    Path(f"{home / NAME}{part}").rename(f"{kept}{part}")
+    except OSError as err:
+        raise HomeError(
+            f"The damaged {home / NAME} can't be put aside: {err.strerror}.",
+            fix="Move it away by hand, then start again.",
+        ) from err
+    return kept
+
+
+def _damaged(path: Path, what: str) -> QueueDamaged:
+    return QueueDamaged(
+        f"{path} can't be read as a queue: {what}. It was left as it is.",
+        fix="Move it away to start with an empty queue, as an agent does when it starts: "
+        "tables that are done are not loaded twice.",
+    )
+
+
 def _as_sentence(err: sqlite3.Error, path: Path) -> HomeError | GaveUp:
     name = getattr(err, "sqlite_errorname", "") or ""
     if name.startswith("SQLITE_FULL"):
         return DiskFull(f"No room is left for {path}; nothing was changed.", fix="Free some space and try again.")
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-        return QueueUnreadable(
-            f"{path} can't be read as a queue: {err}. It was left as it is.",
-            fix="Move it away to start with an empty queue: tables that are done are not loaded twice.",
-        )
+        return _damaged(path, str(err))
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
         return HomeDenied(
             f"{path} can't be opened for writing: {err}.",

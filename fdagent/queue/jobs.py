@@ -154,18 +154,24 @@ class Jobs:
         with self._write(durable=False) as transaction:
             return _record(self._move(transaction, job.id, "renew", lambda _: facts))
 
-    def recover(self, seen: Seen, processes: Processes) -> list[Job]:
-        """Take back every running job that nobody runs any more; the jobs as they are now."""
+    def recover(self, seen: Seen, processes: Processes, why: Callable[[Job], str] = lambda _: "") -> list[Job]:
+        """Take back every running job that nobody runs any more; the jobs as they are now.
+
+        Args:
+            seen: For how long each was seen unchanged.
+            processes: Which processes there are.
+            why: What is known of the end of its worker, as a sentence; empty: nothing.
+        """
         running = self.running()
         for job in running:
             seen.seen(job.id, job.op)
-        left = [job.id for job in running if _is_left(left_facts(job, seen, processes))]
-        answers = [self._recover(job_id, seen, processes) for job_id in left]
+        left = [job for job in running if _is_left(left_facts(job, seen, processes))]
+        answers = [self._recover(job.id, why(job), seen, processes) for job in left]
         return [answer for answer in answers if isinstance(answer, Job)]
 
-    def _recover(self, job_id: str, seen: Seen, processes: Processes) -> Job | Refusal:
+    def _recover(self, job_id: str, why: str, seen: Seen, processes: Processes) -> Job | Refusal:
         def facts(job: Job | None) -> JobFacts:
-            return JobFacts() if job is None else left_facts(job, seen, processes)
+            return JobFacts() if job is None else replace(left_facts(job, seen, processes), error=why)
 
         with self._write(durable=True) as transaction:
             return _record(self._move(transaction, job_id, "recover", facts))

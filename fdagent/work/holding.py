@@ -4,7 +4,8 @@ Guarantees (rule C5)
 - A belief counts from the *start* of the last renewal that was confirmed, ends `MARGIN_SECONDS` before the span does,
   and ends at once when the machine's wall clock jumps against its steady clock: a machine that was cloned, restored or
   suspended without its counter noticing can't trust what it held.
-- Renewals are due every third of the span, in a thread of their own, on a clock that goes on through suspend.
+- Renewals are due every third of the span, in a thread of their own, on a clock that goes on through suspend; one that
+  was not confirmed is tried again sooner.
 
 Does not fence anything: a holder that no longer believes stops itself; what stops everybody else's mistakes is the
 table's own conditional commit. Code that holds the interpreter's lock for a whole span loses the belief, and the run
@@ -19,7 +20,8 @@ from fdagent.errors import FdagentError, StoodDown
 from fdagent.ports import Clock
 
 MARGIN_SECONDS = 2.0
-RENEW_PARTS = 3
+RENEW_PARTS, RETRY_PARTS = 3, 15
+"""Renewals a span; tries a span once one was not confirmed."""
 WALL_JUMP_SECONDS = 5.0
 LONGEST_JOIN_SECONDS = 30.0
 
@@ -78,13 +80,16 @@ class Keeper:
         self._thread.join(LONGEST_JOIN_SECONDS)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._belief.span / RENEW_PARTS):
+        parts = RENEW_PARTS
+        while not self._stop.wait(self._belief.span / parts):
             started = self._clock.elapsed()
             try:
                 kept = self._renew()
             except FdagentError:
+                parts = RETRY_PARTS
                 continue
             if not kept:
                 self._belief.end()
                 return
             self._belief.confirmed(started)
+            parts = RENEW_PARTS

@@ -3,7 +3,9 @@
 Guarantees
 - The first line of stdin is its orders; each later line is a wish. The end of stdin means that the daemon is gone: the
   worker commits nothing more and ends, at the latest `ORPHAN_SECONDS` later, whatever it is in.
-- Each line of stdout is one JSON event. What can't be told any more is dropped, never a reason to fail.
+- Each line of stdout that it writes is one JSON event. What can't be told any more is dropped, never a reason to fail.
+- What stops the whole worker (a full disk under the queue, a mistake of ours) is told in a sentence, without a
+  traceback, and ends it with code 1: as with any crash, the job it had runs again.
 - Orders hold no secret.
 
 The queue file is where work is handed over; nothing of a job goes through these pipes.
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from fdagent.commit import Transition
+from fdagent.errors import FdagentError, unforeseen
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
@@ -88,7 +91,8 @@ class Daemon:
     def tell(self, event: str, **values: Any) -> None:
         """Tell the daemon, which writes the log."""
         with self._writing, contextlib.suppress(OSError, ValueError):
-            self._events.write(json.dumps({"event": event, **values}) + "\n")
+            # On a line of its own, whatever a transform has printed before.
+            self._events.write("\n" + json.dumps({"event": event, **values}) + "\n")
             self._events.flush()
 
     def _listen(self, wishes: IO[str]) -> None:
@@ -105,16 +109,22 @@ class Daemon:
 
 def main() -> None:
     """Work for the daemon that started this process."""
-    orders = Orders.from_line(sys.stdin.readline())
+    first = sys.stdin.readline()
+    if not first:
+        sys.exit(ORPHANED)
+    orders = Orders.from_line(first)
     daemon = Daemon(sys.stdin, sys.stdout)
     daemon.listen()
-    database = Database(Path(orders.home))
+    code = 0
     try:
-        _work(orders, daemon, database).serve(orders.idle_seconds)
-    finally:
-        database.close()
-    if daemon.orphaned():
-        os._exit(ORPHANED)
+        with contextlib.closing(Database(Path(orders.home))) as database:
+            _work(orders, daemon, database).serve(orders.idle_seconds)
+    except Exception as err:  # noqa: BLE001  # whatever it is, the log is told where and not with which values
+        daemon.tell("trouble", message=str(err) if isinstance(err, FdagentError) else unforeseen(err))
+        code = 1
+    # Threads of native libraries don't hold up the end: all that was to be kept is committed.
+    sys.stdout.flush()
+    os._exit(ORPHANED if daemon.orphaned() else code)
 
 
 def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:

@@ -134,7 +134,13 @@ class Runner:
             asked_to_stop = self._store(job)
             if asked_to_stop or self.wishes.stopping():
                 raise Stopped(self._tables, ())
-            self._one(entity, self._context(job, places, commit))
+            try:
+                self._one(entity, self._context(job, places, commit))
+            except StoodDown:
+                if self.wishes.orphaned() and self.belief.held():
+                    # Cut off with its agent, by no fault of the job's: it is given back, and the attempt is not counted.
+                    raise Stopped(self._tables, ()) from None
+                raise
         return self._end()
 
     def _prepared(self, job: Job) -> tuple[Places, tuple[Entity, ...]]:

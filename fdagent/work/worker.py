@@ -121,7 +121,8 @@ class Work:
 
     def serve(self, idle_seconds: float) -> None:
         """Work until this process is asked to stop, or nothing was due for `idle_seconds`."""
-        self.flush()
+        if not self.work_off():
+            self.flush()
         idle_from = self.clock.elapsed()
         while not self.wishes.stopping() and self.clock.elapsed() - idle_from < idle_seconds:
             if self.work_off():
@@ -141,11 +142,13 @@ class Work:
         while claimed is not None:
             attempts += 1
             claimed = self._attempt(claimed)
+        if attempts:
             self.flush()
         return attempts
 
     def _claim(self) -> Claimed | None:
-        if self.wishes.stopping():
+        due = self.jobs.next_due()
+        if self.wishes.stopping() or due is None or due > self.clock.wall():
             return None
         asked = self.clock.elapsed()
         job = self.jobs.claim(self.who)
@@ -154,6 +157,8 @@ class Work:
     def flush(self) -> None:
         """Bring run-log rows of ended attempts into the run log; what fails is kept and told."""
         for batch in self.jobs.closed_batches():
+            if self.wishes.orphaned():
+                return
             try:
                 project = load.load_project(self.agent.project)
                 places = Places(project, environment_named(project, batch.env))
@@ -173,6 +178,8 @@ class Work:
         runner = Runner(self.jobs, self.agent, belief, self.holds, self.wishes, self.clock, self.ids, self.told.row)
         try:
             with self._keeper(job, belief):
+                # Rows of the attempt before this one: a run log that is slow must not cost this one its claim.
+                self.flush()
                 end = runner.run(job)
         except StoodDown as err:
             self.told.job(job, f"stood down: {err}")
