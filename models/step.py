@@ -105,12 +105,15 @@ class Refusal:
         """The guards that said no, each once."""
         return tuple(dict.fromkeys(check for check in self.checks if not check.held))
 
+    @property
+    def words(self) -> str:
+        """Why not, as the end of a sentence."""
+        return "; ".join(check.sentence for check in self.failed) or f"the {self.chart} is {self.source}"
+
     def __str__(self) -> str:
         if not self.failed:
             return f"{self.event}: not possible while the {self.chart} is {self.source}"
-        return f"{self.event} while the {self.chart} is {self.source}: " + "; ".join(
-            check.sentence for check in self.failed
-        )
+        return f"{self.event} while the {self.chart} is {self.source}: {self.words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """`enqueue` and `job`: ask for a run, and look at one whole."""
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fdagent.cli.options import Config, Json, Project
-from fdagent.cli.where import Where, where
+from fdagent.cli.where import Where, looking_at_home, where
 from fdagent.errors import NotFound, Refused, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +29,20 @@ def queue_of(place: Where) -> "Jobs | None":
     """The queue of a home that has one; reading makes nothing."""
     from fdagent.queue.db import NAME
 
-    return open_jobs(place) if (place.home / NAME).exists() else None
+    with looking_at_home(place.home):
+        there = (place.home / NAME).exists()
+    return open_jobs(place) if there else None
+
+
+@contextlib.contextmanager
+def queue(place: Where) -> Iterator["Jobs | None"]:
+    """The queue of a home that has one, closed at the end."""
+    jobs = queue_of(place)
+    try:
+        yield jobs
+    finally:
+        if jobs is not None:
+            jobs.database.close()
 
 
 def enqueue(

@@ -22,10 +22,19 @@ COMMANDS = {
     "run": "run",
     "status": "status",
     "job": "job",
+    "why": "why",
+    "retry": "control",
+    "cancel": "control",
+    "drain": "control",
+    "check": "check",
+    "agents": "agents",
+    "lease": "lease",
     "diagram": "diagram",
     "demo": "demo",
 }
-"""Each command, in the order a newcomer needs them, and the module of this folder that has the function of its name."""
+"""Each command, in the order a newcomer needs them, and the module of this folder that has the function of its name.
+
+Where that is a group of commands (`lease list`, `lease break`), it is a `typer.Typer`."""
 
 INTERRUPTED = 130
 
@@ -49,8 +58,11 @@ def commands(words: list[str]) -> typer.Typer:
     app = _app("Run a metadata project unattended: Delta tables in OneLake or local folders, no server.")
     named = next((word for word in words if not word.startswith("-")), "")
     for name in [named] if named in COMMANDS else COMMANDS:
-        module = importlib.import_module(f"fdagent.cli.{COMMANDS[name]}")
-        app.command(name)(getattr(module, name))
+        command = getattr(importlib.import_module(f"fdagent.cli.{COMMANDS[name]}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
     return app
 
 

@@ -5,18 +5,21 @@ used. Without one, the project is the nearest folder upwards that holds a `layer
 names), the home is FABRIC_DESKTOP_HOME or `<project>/.local/agent`, and the agent is called as its host.
 """
 
+import contextlib
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fdagent.config.find import HOME_VARIABLE, agent_name, find_config, find_home
-from fdagent.errors import UsageError
+from fdagent.errors import HomeDenied, UsageError
 
 if TYPE_CHECKING:
     from fdagent.config.settings import Settings
+    from fdagent.ports import Store
 
 PROJECT_FILE = "layers.toml"
 
@@ -57,6 +60,47 @@ def where(project: Path | None, config: Path | None = None) -> Where:
     variable = os.environ.get(HOME_VARIABLE)
     home = Path(variable).absolute() if variable else folder / ".local" / "agent"
     return Where(folder, home, agent_name(host), host)
+
+
+@contextlib.contextmanager
+def looking_at_home(home: Path) -> Iterator[None]:
+    """Turn what the system says of a home into a sentence.
+
+    Raises:
+        HomeDenied: This user may not look.
+    """
+    try:
+        yield
+    except OSError as err:
+        raise HomeDenied(
+            f"The home folder {home} can't be looked at: {(err.strerror or type(err).__name__).lower()}.",
+            fix="Give the command as the agent's own user.",
+        ) from err
+
+
+def running_agent(place: Where) -> int | None:
+    """The pid of the agent that runs in a home, 0 where it can't be told yet; None when none does."""
+    from fdagent.daemon.home import daemon_pid
+
+    with looking_at_home(place.home):
+        return daemon_pid(place.home)
+
+
+def control_root(place: Where, env: str) -> "Store":
+    """The shared records of an environment.
+
+    Raises:
+        ProjectError: The project can't be read.
+        NotFound: It has no such environment.
+        UsageError: This version can't reach it.
+    """
+    from fdagent.fleet.release import open_control
+    from fdagent.project.load import load_project
+    from fdagent.project.places import Places, environment_named
+    from fdagent.system import SystemClock, SystemIds
+
+    project = load_project(place.project)
+    return open_control(Places(project, environment_named(project, env)), clock=SystemClock(), ids=SystemIds())
 
 
 def _named(project: Path) -> Path:

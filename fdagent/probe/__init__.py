@@ -1,0 +1,1 @@
+"""Looking before starting: is everything there that an agent relies on?"""
