@@ -66,18 +66,31 @@ def peer(script: str, *arguments: object, seconds: float = CHILD_SECONDS) -> dic
     return _run([str(PEERS_PYTHON), str(PEERS / f"{script}.py")], arguments, seconds)
 
 
-def start(module: str, *arguments: object) -> subprocess.Popen[str]:
-    """Start a module of ours without waiting for it; `ended` reads its answer."""
+def together(module: str, count: int, *arguments: object, seconds: float = CHILD_SECONDS) -> list[dict[str, Any]]:
+    """Run `count` processes of a module of ours at once; what the last line of output of each says, as JSON.
+
+    Each says one line when it is ready, then waits for a line; they get theirs when all are ready.
+    """
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen(command, cwd=ROOT, **pipes) for _ in range(count)]
+    try:
+        if not all(process.stdout.readline() for process in started):
+            raise BenchError(f"{command} ended before it was ready.")
+        for process in started:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        return [_ended(process, seconds) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
-def ended(process: subprocess.Popen[str], seconds: float = CHILD_SECONDS) -> dict[str, Any]:
-    """Wait for a started module; what its last line of output says, as JSON."""
+def _ended(process: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
     try:
         out, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as err:
-        process.kill()
         raise BenchError(f"{process.args} took longer than {seconds:.0f} s.") from err
     return _answer(process.args, process.returncode, out)
 
