@@ -191,7 +191,7 @@ class Computing:
         plain = f"(SELECT {shape.sql} FROM {read.relation})"
         if not reasons:
             return plain, ()
-        judged = f"SELECT *, concat_ws('; ', {', '.join(reasons)}) AS {ident(BAD)} FROM {plain}"
+        judged = f"SELECT *, nullif(concat_ws('; ', {', '.join(reasons)}), '') AS {ident(BAD)} FROM {plain}"
         if read.stored and load.mode not in KEYED:
             table = f"({judged})"
         else:
@@ -199,7 +199,7 @@ class Computing:
             with explained(TransformFailed, f"The rows of {self.entity.name} can't be computed"):
                 self.duck.rows(f"CREATE TEMP TABLE {table} AS {judged}")
         self._set_aside(table, shape, refused)
-        return f"(SELECT {idents(shape.names)} FROM {table} WHERE {ident(BAD)} = '')", self._found(table, sorting)
+        return f"(SELECT {idents(shape.names)} FROM {table} WHERE {ident(BAD)} IS NULL)", self._found(table, sorting)
 
     def _found(self, table: str, sorting: list[Check]) -> tuple[CheckResult, ...]:
         if not sorting:
@@ -214,7 +214,7 @@ class Computing:
         row = ", ".join(f"{text(name)}: {ident(name)}" for name in shape.names)
         self.duck.rows(
             f"INSERT INTO {refused} SELECT {file}, NULL, {ident(BAD)}, CAST(to_json({{{row}}}) AS VARCHAR) "
-            f"FROM {table} WHERE {ident(BAD)} <> ''"
+            f"FROM {table} WHERE {ident(BAD)} IS NOT NULL"
         )
         load = self.entity.load
         if load.mode in KEYED and load.on_null_key == "fail":

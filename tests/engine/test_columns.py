@@ -26,8 +26,8 @@ def read(duck: Duck, value: str | None, kind: str, csv: Csv = PLAIN, **declared)
     literal = "NULL::VARCHAR" if value is None else text(value)
     query = staged([Input("c", "VARCHAR", "source", column)], f"(SELECT {literal} AS c)", csv=csv)
     found = duck.dicts(query)[0]
-    assert (found[ROW] is None) == (found[BAD] == "")
-    return found["name"], found[BAD]
+    assert (found[ROW] is None) == (found[BAD] is None)
+    return found["name"], found[BAD] or ""
 
 
 TAKEN = [

@@ -27,7 +27,6 @@ from fdagent.project.model import Column, Csv
 FILE, LOADED_AT = "_file", "_loaded_at"
 META = (FILE, LOADED_AT)
 """Columns that say where a row came from and when: not part of what the row says."""
-LAST = "__end"
 LINE_BYTES = 2 * 1024 * 1024
 """The longest line; a longer one is refused with its first part."""
 _REASONS = {
@@ -72,19 +71,17 @@ def stage(
     if not texts_:
         return None
     _check_columns(texts_, columns)
-    queries = [
-        _query(duck, group, csv, {column.source: column for column in columns}, loaded_at) for group in _groups(texts_)
-    ]
+    queries = [_query(duck, group, csv, {column.source: column for column in columns}) for group in _groups(texts_)]
     table = duck.name("csv")
     with explained(BadSource, f"{texts_[0].file.name} can't be read as CSV"):
         duck.rows(f"CREATE TEMP TABLE {table} AS " + " UNION ALL BY NAME ".join(queries))
     _check_ends(duck, table, texts_)
     rejected = _keep_rejected(duck, texts_, csv, refused) + _keep_unreadable(duck, table, texts_, csv, refused)
-    names = [name for name, _ in duck.columns(table) if name not in (*META, BAD, ROW, LAST)]
+    names = [name for name, _ in duck.columns(table) if name not in (*META, BAD, ROW)]
     view = duck.name("csv rows")
     duck.rows(
-        f"CREATE TEMP VIEW {view} AS SELECT {idents([*names, *META])} FROM {table} "
-        f"WHERE {ident(BAD)} = '' AND NOT {ident(LAST)}"
+        f"CREATE TEMP VIEW {view} AS SELECT {idents([*names, FILE])}, {TIMESTAMP} {text(loaded_at)} AS {ident(LOADED_AT)} "
+        f"FROM {table} WHERE {ident(BAD)} IS NULL"
     )
     return CsvRows(view, duck.number(f"SELECT count(*) FROM {view}") + rejected)
 
@@ -107,7 +104,7 @@ def _check_columns(files: Sequence[TextFile], columns: tuple[Column, ...]) -> No
                 )
         seen |= dict.fromkeys(file.header, file)
         outputs = [renamed.get(name, name).casefold() for name in file.header]
-        twice = [name for name in outputs if outputs.count(name) > 1 or name in (*META, BAD, ROW, LAST)]
+        twice = [name for name in outputs if outputs.count(name) > 1 or name in (*META, BAD, ROW)]
         if twice:
             raise BadSource(
                 f"{file.file.name}: the column name {twice[0]!r} is taken.", fix="Rename the column in [columns]."
@@ -122,23 +119,20 @@ def _groups(files: Sequence[TextFile]) -> list[list[TextFile]]:
     return list(groups.values())
 
 
-def _query(duck: Duck, group: list[TextFile], csv: Csv, declared: dict[str, Column], loaded_at: str) -> str:
+def _query(duck: Duck, group: list[TextFile], csv: Csv, declared: dict[str, Column]) -> str:
     """The typed rows of one group."""
     header = group[0].header
     inputs = [Input(f"c{n}", "VARCHAR", name, declared.get(name)) for n, name in enumerate(header)]
-    names = duck.name("csv files")
-    duck.rows(
-        f"CREATE TEMP TABLE {names} AS SELECT unnest(?::VARCHAR[]) AS path, unnest(?::VARCHAR[]) AS name",
-        [[str(file.path) for file in group], [file.file.name for file in group]],
-    )
-    source = f"(SELECT * FROM {_read_csv(group, csv)} JOIN {names} ON __path = path)"
-    end = f"(c0 IS NOT DISTINCT FROM {text(END)})" if group[0].copied else "false"
-    carried = [
-        f"name AS {ident(FILE)}",
-        f"{TIMESTAMP} {text(loaded_at)} AS {ident(LOADED_AT)}",
-        f"{end} AS {ident(LAST)}",
-    ]
-    return staged(inputs, source, csv=csv, carried=carried)
+    source, file = _read_csv(group, csv), text(group[0].file.name)
+    if len(group) > 1:
+        names, file = duck.name("csv files"), "name"
+        duck.rows(
+            f"CREATE TEMP TABLE {names} AS SELECT unnest(?::VARCHAR[]) AS path, unnest(?::VARCHAR[]) AS name",
+            [[str(one.path) for one in group], [one.file.name for one in group]],
+        )
+        source = f"(SELECT * FROM {source} JOIN {names} ON __path = path)"
+    end = f"c0 IS NOT DISTINCT FROM {text(END)}" if group[0].copied else "false"
+    return staged(inputs, source, csv=csv, carried=[f"{file} AS {ident(FILE)}"], end=end)
 
 
 def _read_csv(group: list[TextFile], csv: Csv) -> str:
@@ -171,7 +165,7 @@ def _check_ends(duck: Duck, table: str, files: Sequence[TextFile]) -> None:
     copied = [file.file.name for file in files if file.copied]
     if not copied:
         return
-    reached = {name for (name,) in duck.rows(f"SELECT {ident(FILE)} FROM {table} WHERE {ident(LAST)}")}
+    reached = {name for (name,) in duck.rows(f"SELECT {ident(FILE)} FROM {table} WHERE {ident(BAD)} = ''")}
     lost = [name for name in copied if name not in reached]
     if lost:
         raise BadSource(
@@ -213,7 +207,7 @@ def _keep_unreadable(duck: Duck, table: str, files: Sequence[TextFile], csv: Csv
     bad = duck.name("unreadable")
     duck.rows(
         f"CREATE TEMP TABLE {bad} AS SELECT row_number() OVER () AS n, {ident(FILE)} AS file, {ident(BAD)} AS reason, "
-        f"{ident(ROW)} AS text FROM {table} WHERE {ident(BAD)} <> '' AND NOT {ident(LAST)}"
+        f"{ident(ROW)} AS text FROM {table} WHERE {ident(BAD)} <> ''"
     )
     for name, count in duck.rows(f"SELECT file, count(*) FROM {bad} GROUP BY ALL ORDER BY ALL"):
         file = next(file for file in files if file.file.name == name)

@@ -182,7 +182,7 @@ class Reader:
         self.duck.rows(
             f"INSERT INTO {refused} SELECT {file}, NULL, {ident(BAD)}, {ident(ROW)} FROM {table} WHERE {ident(BAD)} <> ''"
         )
-        self.duck.rows(f"CREATE TEMP VIEW {view} AS SELECT {idents(names)} FROM {table} WHERE {ident(BAD)} = ''")
+        self.duck.rows(f"CREATE TEMP VIEW {view} AS SELECT {idents(names)} FROM {table} WHERE {ident(BAD)} IS NULL")
         return view
 
     def _transformed(self, relations: Mapping[str, str]) -> str:

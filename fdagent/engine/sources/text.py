@@ -144,12 +144,11 @@ def _is_plain(path: Path, quote: str) -> bool:
     for chunk in _chunks(path):
         if mark and mark in chunk:
             return False
-        found = chunk.count(b"\r")
-        if found or held:
-            returns += found
+        if held or b"\r" in chunk:
+            returns += chunk.count(b"\r")
             pairs += chunk.count(b"\r\n") + (held and chunk.startswith(b"\n"))
-        feeds += chunk.count(b"\n")
-        held = chunk.endswith(b"\r")
+            held = chunk.endswith(b"\r")
+        feeds += chunk.count(b"\n") if returns else 0
     return returns == 0 or returns == pairs == feeds
 
 
