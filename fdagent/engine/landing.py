@@ -84,7 +84,6 @@ def land(
     still_mine: Callable[[], None],
     clock: Clock,
     ids: Ids,
-    recomputes: int = RECOMPUTES,
 ) -> Landing[C]:
     """Land one change.
 
@@ -98,15 +97,12 @@ def land(
         still_mine: Raises StoodDown when this run is no longer ours; called right before each commit.
         clock: Waits between tries.
         ids: Attempt ids and jitter.
-        recomputes: The most times the change is computed again.
 
     Raises:
         TableBusy: Others kept winning.
         Unknown: No answer came, and the table does not show the change yet.
     """
-    task: Task[S, _Flying[S, C] | Prepare, Landing[C]] = _Land(
-        table, app_id, note, compute, keeps, still_mine, ids, recomputes
-    )
+    task: Task[S, _Flying[S, C] | Prepare, Landing[C]] = _Land(table, app_id, note, compute, keeps, still_mine, ids)
     try:
         return attempt(task, clock=clock, ids=ids, tries=TRIES)
     except GaveUp as err:
@@ -142,7 +138,6 @@ class _Land(Generic[S, C]):
     keeps: Callable[[S, C], C | None]
     still_mine: Callable[[], None]
     ids: Ids
-    recomputes: int
     flying: _Flying[S, C] | None = None
     computed: int = field(default=0)
 
@@ -180,7 +175,7 @@ class _Land(Generic[S, C]):
                 if kept is not None:
                     return _Flying(kept, self.flying.attempt_id, version)
             self._drop()
-            if self.computed > self.recomputes:
+            if self.computed > RECOMPUTES:
                 raise _busy()
         attempt_id = self.ids.new()
         change = self.compute(version, attempt_id)

@@ -308,7 +308,7 @@ def test_facts_of_the_first_try_are_not_used_again_after_a_conflict():
     assert cell.record is alive
 
 
-@pytest.mark.parametrize("state", FINAL)
+@pytest.mark.parametrize("state", sorted(FINAL))
 def test_a_final_status_is_swept_last_and_only_when_nothing_can_bring_it_back(state):
     record = record_in("request", state)
     facts = replace(OTHER, request_file=False, retention_seconds=14 * DAY)
