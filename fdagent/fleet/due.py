@@ -1,29 +1,42 @@
-"""When a schedule is due: pure functions from a schedule and an instant to the next one.
+"""When a schedule is due: pure functions from a schedule and an instant to the due times around it.
 
 Guarantees
-- The next due time is always later than the instant asked about. A daily time is due exactly once on each local day, a
-  weekly one once a week: a time that doesn't exist (spring) at the instant it is shifted to, one that comes twice
-  (autumn) at the first. Two times that meet at one instant are one due time.
+- The next due time is always later than the instant asked about. A daily time is due exactly once for each day of its
+  zone's calendar, a weekly one once a week: a time that doesn't exist (spring) at the instant it is shifted to, one that
+  comes twice (autumn) at the first. Two times that meet at one instant are one due time.
 - Every N minutes is counted in UTC from the epoch, so no clock change moves it, and every machine counts alike.
-- The answer depends on the named zone's rules only, not on the machine's own zone; an empty zone is the machine's.
+- The answer depends on the named zone's rules only, not on the machine's own zone; an empty zone is the machine's. A
+  name that is no zone of the tz database is an error, never UTC.
 
-Does not say who runs what is due, nor what happens to a time that was missed.
+Does not say who runs what is due, nor what happens to a time that was missed. A zone's rules are read once a process, so
+new ones count from the next start.
 """
 
+import functools
+import heapq
+import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from dateutil import rrule, tz
 
+from fdagent.config.shapes import DAYS
+from fdagent.config.zones import zone_problem
 from fdagent.errors import ConfigError
 
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MARGIN = timedelta(days=2)
 """No zone is further from UTC than this, and no clock change is longer."""
-MILLISECONDS = 1000
-MOST_COUNTED = 100_000
-"""The most due times that are counted one by one: 34 years of eight a day."""
+LOOK_BACK_SECONDS = 10 * 86_400.0
+"""A week, and twice the margin: a weekly time has been due since, whatever its zone did."""
+NEVER = math.inf
+_LAST_DAY = datetime(9990, 1, 1)  # noqa: DTZ001 -- the last day of any zone's calendar that is counted
+LAST_INSTANT = _LAST_DAY.replace(tzinfo=UTC).timestamp()
+"""The calendar of datetimes ends soon after; nothing is due later."""
+MICROSECONDS = 1_000_000
+MOST_COUNTED = 10_000
+"""The most daily or weekly times that are counted one by one, which takes a third of a second: 27 years of daily ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +49,43 @@ class Times:
     zone: str = ""
 
     def next_after(self, instant: float) -> float:
-        """The first due time later than `instant`, both in epoch seconds.
+        """The first due time later than `instant`, both in epoch seconds; `NEVER` where the calendar ends.
+
+        Raises:
+            ConfigError: The zone is not in this machine's tz database.
+        """
+        if instant >= LAST_INSTANT:
+            return NEVER
+        if self.every_minutes is not None:
+            return self._nth(self._number(instant) + 1)
+        return next(self._local_after(instant), NEVER)
+
+    def latest(self, after: float, until: float) -> float | None:
+        """The newest due time that is later than `after` and not later than `until`, without counting the others.
 
         Raises:
             ConfigError: The zone is not in this machine's tz database.
         """
         if self.every_minutes is not None:
-            step = self._step(self.every_minutes)
-            return (int(instant * MILLISECONDS) // step + 1) * step / MILLISECONDS
-        return next(self._local_after(instant))
+            due = self._nth(self._number(until))
+            return due if due > after else None
+        newest = None
+        for due in self._local_after(max(after, until - LOOK_BACK_SECONDS)):
+            if due > until:
+                break
+            newest = due
+        return newest
 
-    def count_between(self, after: float, until: float) -> int:
-        """How many due times are later than `after` and not later than `until`; counted at once, up to a bound."""
+    def count(self, after: float, until: float) -> int:
+        """How many due times are later than `after` and not later than `until`; daily and weekly ones up to MOST_COUNTED.
+
+        Raises:
+            ConfigError: The zone is not in this machine's tz database.
+        """
         if until <= after:
             return 0
         if self.every_minutes is not None:
-            step = self._step(self.every_minutes)
-            return int(until * MILLISECONDS) // step - int(after * MILLISECONDS) // step
+            return self._number(until) - self._number(after)
         found = 0
         for due in self._local_after(after):
             if due > until or found == MOST_COUNTED:
@@ -64,47 +97,57 @@ class Times:
     def words(self) -> str:
         """As a person says it: `every 15 minutes`, `daily at 02:00 (Europe/Berlin)`."""
         if self.every_minutes is not None:
-            return f"every {self.every_minutes:g} minutes"
+            return "every minute" if self.every_minutes == 1 else f"every {self.every_minutes:.15g} minutes"
         kind, times = ("daily at", self.daily) if self.daily else ("weekly on", self.weekly)
         return f"{kind} {', '.join(times)} ({self.zone or 'local time'})"
 
-    @staticmethod
-    def _step(minutes: float) -> int:
-        return max(round(minutes * 60 * MILLISECONDS), 1)
+    @property
+    def _step(self) -> int:
+        """Microseconds from one time to the next, a whole number of milliseconds."""
+        return max(round((self.every_minutes or 0) * 60_000), 1) * 1000
+
+    def _nth(self, number: int) -> float:
+        return number * self._step / MICROSECONDS
+
+    def _number(self, instant: float) -> int:
+        """The number, since the epoch, of the newest due time that is not later than `instant`."""
+        # The instant is rounded first, since a due time as a float may lie a little below its millisecond.
+        number = round(min(instant, LAST_INSTANT) * MICROSECONDS) // self._step
+        return number - (self._nth(number) > instant)
 
     def _local_after(self, instant: float) -> Iterator[float]:
-        """Daily or weekly due times later than `instant`, in order, without end."""
-        zone = zone_named(self.zone)
+        """Daily or weekly due times later than `instant`, in order."""
+        zone, last = zone_named(self.zone), instant
+        # A shifted time may pass those after it, so times wait here until no later one can come before them.
+        waiting: list[tuple[float, datetime]] = []
+        for local in self._locals(instant):
+            heapq.heappush(waiting, (_instant(local, zone), local))
+            while waiting[0][1] + MARGIN <= local:
+                due, _ = heapq.heappop(waiting)
+                if due > last:
+                    last = due
+                    yield due
+
+    def _locals(self, instant: float) -> rrule.rruleset:
+        """Their local times without a zone, in order, from before `instant`."""
+        day = datetime.fromtimestamp(min(instant, LAST_INSTANT), UTC).replace(tzinfo=None) - MARGIN
         rules = rrule.rruleset()
-        start = datetime.fromtimestamp(instant, UTC).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-        for day, hour, minute in self._parts():
+        for words in self.daily or self.weekly:
             # A weekly time is a daily one on one weekday.
+            *weekday, clock = words.split()
+            hour, minute = clock.split(":")
             rules.rrule(
                 rrule.rrule(
-                    rrule.DAILY, dtstart=start - MARGIN, byweekday=day, byhour=hour, byminute=minute, bysecond=0
+                    rrule.DAILY,
+                    dtstart=day.replace(hour=0, minute=0, second=0, microsecond=0),
+                    until=_LAST_DAY,
+                    byweekday=[DAYS.index(name) for name in weekday] or None,
+                    byhour=int(hour),
+                    byminute=int(minute),
+                    bysecond=0,
                 )
             )
-        last = instant
-        # A shifted time can pass the one after it, so instants are put in order within a window of local time.
-        window: list[float] = []
-        for local in rules:
-            due = _instant(local, zone)
-            window.append(due)
-            safe = _instant(local - MARGIN, zone)
-            for early in sorted(at for at in window if at <= safe):
-                window.remove(early)
-                if early > last:
-                    last = early
-                    yield early
-
-    def _parts(self) -> Iterator[tuple[int | None, int, int]]:
-        for text in self.daily:
-            hour, minute = text.split(":")
-            yield None, int(hour), int(minute)
-        for text in self.weekly:
-            day, at = text.split()
-            hour, minute = at.split(":")
-            yield DAYS.index(day), int(hour), int(minute)
+        return rules
 
 
 def zone_named(name: str) -> tzinfo:
@@ -113,11 +156,26 @@ def zone_named(name: str) -> tzinfo:
     Raises:
         ConfigError: There is none of that name here; never silently UTC.
     """
-    zone = tz.gettz(name) if name else tz.tzlocal()
-    if zone is None:
+    return _zone(name, "" if name else os.environ.get("TZ", ""))
+
+
+@functools.lru_cache(maxsize=1024)
+def _zone(name: str, machine: str) -> tzinfo:
+    """`machine`: the variable that names the machine's zone, part of the key only."""
+    if not name:
+        zone = tz.gettz()
+        if zone is None:
+            raise ConfigError(
+                f"This machine's own time zone, TZ={machine}, is not in its tz database.",
+                fix="Set TZ to a name such as Europe/Berlin, or give the schedule a time_zone.",
+            )
+        return zone
+    zone = None if zone_problem(name) else tz.gettz(name)
+    # What `gettz` makes of a name that has no file is not a zone of that name: `Mars/Sol3` would be a fixed offset.
+    if not isinstance(zone, tz.tzfile):
         raise ConfigError(
-            f"This machine's time zone data has no zone {name!r}.",
-            fix="Install the tz database (Debian: `apt install tzdata`; elsewhere: `pip install tzdata`).",
+            f"This machine's tz database has no time zone {name!r}.",
+            fix="Install the operating system's package `tzdata`, or the Python package of that name beside fdagent.",
         )
     return zone
 

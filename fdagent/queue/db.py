@@ -26,7 +26,8 @@ from fdagent.stores.filelock import FileLock
 NAME, LOCK = "queue.sqlite3", "queue.lock"
 APPLICATION_ID = 0x66646167
 """`fdag`: says in the file's header whose it is."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""A later version of the file only has tables more, so an earlier file is brought up to it where it lies."""
 BUSY_SECONDS = 30.0
 """How long a write waits for rivals before it gives up; a write transaction takes about a millisecond."""
 CHECKPOINT_PAGES = 1000
@@ -81,7 +82,7 @@ class Database:
             again = run("pragma application_id").fetchone()[0], run("pragma user_version").fetchone()[0]
             if again == (APPLICATION_ID, SCHEMA_VERSION):
                 return
-            if not empty:
+            if not empty and not (again[0] == APPLICATION_ID and 0 < again[1] < SCHEMA_VERSION):
                 raise QueueUnreadable(
                     f"{self.path} is a SQLite file, but not a queue of this version of fdagent.",
                     fix="Move it away, or name another home folder.",

@@ -81,8 +81,11 @@ class Jobs:
         self._moved: list[Transition] = []
 
     @contextlib.contextmanager
-    def _write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
-        """One write transaction; its arrows are told to the audit log once it is committed."""
+    def write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """One write transaction; its arrows are told to the audit log once it is committed.
+
+        For the other tables of the queue file that change together with a job.
+        """
         self._moved.clear()
         with self.database.write(durable=durable) as transaction:
             yield transaction
@@ -98,19 +101,23 @@ class Jobs:
             once: Its dedupe key may never come again while any row of it is kept (requests), not only while
                 an unfinished one is there.
         """
+        with self.write(durable=True) as transaction:
+            return self.put(transaction, new, once=once)
+
+    def put(self, transaction: sqlite3.Connection, new: Job, *, once: bool = False) -> Job | Refusal:
+        """`enqueue` as a part of a transaction of `write`."""
         ready = replace(new, not_before=max(new.not_before, self.clock.wall()))
-        with self._write(durable=True) as transaction:
-            where = "" if once else "and state in ('queued', 'running')"
-            sql = f"select 1 from job where dedupe_key = ? {where} limit 1"
+        where = "" if once else "and state in ('queued', 'running')"
+        sql = f"select 1 from job where dedupe_key = ? {where} limit 1"
 
-            def facts(_: Job | None) -> JobFacts:
-                return JobFacts(key_free=transaction.execute(sql, (new.dedupe_key,)).fetchone() is None, new=ready)
+        def facts(_: Job | None) -> JobFacts:
+            return JobFacts(key_free=transaction.execute(sql, (new.dedupe_key,)).fetchone() is None, new=ready)
 
-            return _record(self._move(transaction, new.id, "enqueue", facts))
+        return _record(self._move(transaction, new.id, "enqueue", facts))
 
     def claim(self, worker: Worker) -> Job | None:
         """Take the job that has been due longest; None when none is due."""
-        with self._write(durable=False) as transaction:
+        with self.write(durable=False) as transaction:
             return self._claim(transaction, worker)
 
     def finish(
@@ -128,7 +135,7 @@ class Jobs:
         Returns:
             The finished job, or why it is refused (then nothing is written); and the next job, if one was due.
         """
-        with self._write(durable=True) as transaction:
+        with self.write(durable=True) as transaction:
             answer = self._move(transaction, job.id, event, lambda _: replace(facts, claim=job.claim))
             if isinstance(answer, Committed):
                 _keep_rows(transaction, job, rows)
@@ -141,7 +148,7 @@ class Jobs:
             StoodDown: The job is no longer this claim's; nothing was written.
         """
         facts = JobFacts(claim=job.claim, believed=True, tables=tables)
-        with self._write(durable=True) as transaction:
+        with self.write(durable=True) as transaction:
             now = _record(self._move(transaction, job.id, "renew", lambda _: facts))
             if isinstance(now, Refusal):
                 raise StoodDown(f"Job {job.id} is no longer this worker's: {now}.")
@@ -151,7 +158,7 @@ class Jobs:
     def renew(self, job: Job, *, lapsed: bool, tables: Mapping[str, Any] | None = None) -> Job | Refusal:
         """Show that the job's worker lives. `lapsed`: whether the holder's own belief has ended."""
         facts = JobFacts(claim=job.claim, believed=not lapsed, tables=tables)
-        with self._write(durable=False) as transaction:
+        with self.write(durable=False) as transaction:
             return _record(self._move(transaction, job.id, "renew", lambda _: facts))
 
     def recover(self, seen: Seen, processes: Processes, why: Callable[[Job], str] = lambda _: "") -> list[Job]:
@@ -173,12 +180,12 @@ class Jobs:
         def facts(job: Job | None) -> JobFacts:
             return JobFacts() if job is None else replace(left_facts(job, seen, processes), error=why)
 
-        with self._write(durable=True) as transaction:
+        with self.write(durable=True) as transaction:
             return _record(self._move(transaction, job_id, "recover", facts))
 
     def ask(self, job_id: str, event: str, facts: JobFacts) -> Job | Refusal:
         """A person's wish about one job: ask_to_stop, cancel, revive."""
-        with self._write(durable=True) as transaction:
+        with self.write(durable=True) as transaction:
 
             def gather(job: Job | None) -> JobFacts:
                 return replace(facts, key_free=job is not None and self.key_free(job))
@@ -195,7 +202,7 @@ class Jobs:
         before = self.clock.wall() - retention_seconds
         sql = """select id from job where finished_at < ?
             and not exists (select 1 from run_row where job_id = job.id) limit ?"""
-        with self._write(durable=False) as transaction:
+        with self.write(durable=False) as transaction:
             ids = [row["id"] for row in transaction.execute(sql, (before, PRUNED_AT_ONCE))]
             facts = JobFacts(retention_seconds=retention_seconds)
             moved = [self._move(transaction, job_id, "prune", lambda _: facts) for job_id in ids]
@@ -204,6 +211,11 @@ class Jobs:
     def get(self, job_id: str) -> Job | None:
         """One job."""
         rows = self.database.rows(f"{SELECT} where id = ?", job_id)
+        return from_row(rows[0]) if rows else None
+
+    def of_key(self, dedupe_key: str) -> Job | None:
+        """The newest job of a dedupe key."""
+        rows = self.database.rows(f"{SELECT} where dedupe_key = ? order by created_at desc limit 1", dedupe_key)
         return from_row(rows[0]) if rows else None
 
     def find(self, start: str) -> list[Job]:
@@ -235,7 +247,7 @@ class Jobs:
 
     def set_wish(self, name: str, value: str) -> None:
         """Wish something; empty: take it back."""
-        with self._write(durable=True) as transaction:
+        with self.write(durable=True) as transaction:
             transaction.execute("delete from wish where name = ?", (name,))
             if value:
                 transaction.execute("insert into wish (name, value) values (?, ?)", (name, value))
@@ -275,7 +287,7 @@ class Jobs:
 
     def drop_batch(self, batch: Batch) -> None:
         """Forget rows that are in the run log now."""
-        with self._write(durable=False) as transaction:
+        with self.write(durable=False) as transaction:
             transaction.execute("delete from run_row where job_id = ? and claim = ?", (batch.job_id, batch.claim))
 
     def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:

@@ -56,3 +56,25 @@ create table if not exists wish (
   name text primary key,
   value text not null
 ) strict;
+
+-- How far each of the agent's own schedules has come; columns are the fields of queue/dues.py's Standing.
+create table if not exists schedule (
+  id text primary key,
+  rule text not null,
+  mark real not null,
+  floor real not null,
+  paused_until real
+) strict, without rowid;
+
+-- What became of each due time; columns are the fields of queue/dues.py's Entry.
+create table if not exists due (
+  schedule text not null,
+  due real not null,
+  outcome text not null,
+  since real not null,
+  until real not null,
+  missed integer not null,
+  noted_at real not null,
+  job_id text not null,
+  primary key (schedule, due)
+) strict, without rowid;
