@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import duckdb
 
-from fdagent.errors import DiskFull, RunError
+from fdagent.errors import Denied, DiskFull, RunError
 
 NO_ROOM = ("no space left", "disk full", "not enough space", "max_temp_directory_size")
 
@@ -138,6 +138,7 @@ def limits() -> Iterator[None]:
 
     Raises:
         DiskFull: No room is left.
+        Denied: A file may not be read or written.
         RunError: More memory was needed than `memory_limit` allows.
     """
     try:
@@ -151,7 +152,11 @@ def limits() -> Iterator[None]:
         ) from err
     except duckdb.IOException as err:
         if is_no_room(err):
-            raise DiskFull(f"No room is left on disk: {first_line(err)}", fix="Free some and run again.") from err
+            raise DiskFull(
+                "No room is left on the disk that the table's files go to.", fix="Free some and run again."
+            ) from err
+        if "permission denied" in str(err).lower():
+            raise Denied(f"No rights on a file: {first_line(err)}", fix="Give this user access.") from err
         raise
 
 

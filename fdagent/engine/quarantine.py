@@ -18,7 +18,7 @@ from typing import Any
 from fdagent.engine.change import Change, DataFile
 from fdagent.engine.duck import Duck, text
 from fdagent.engine.landing import land
-from fdagent.engine.metatable import append, rows_of
+from fdagent.engine.metatable import MetaTable, rows_of
 from fdagent.engine.prune import candidates
 from fdagent.engine.schema import TIMESTAMP, Field
 from fdagent.engine.sources.tables import PLACE, parquet
@@ -73,17 +73,13 @@ class Quarantine:
             f"{TIMESTAMP} {text(self.at)} AS quarantined_at, {text(self.entity)} AS entity, * FROM ({rows}))"
         )
         app_id = f"fdagent/{self.run_key}/quarantine/{note.attempt_id}"
-        append(
+        table = MetaTable(self.port, FIELDS, KEYS, self.clock, self.ids)
+        table.append(
             self.duck,
-            self.port,
-            FIELDS,
             named,
             app_id=app_id,
             note=lambda own: replace(note, app_id=app_id, attempt_id=own),
             still_mine=still_mine,
-            clock=self.clock,
-            ids=self.ids,
-            keys=KEYS,
         )
         return count
 

@@ -134,21 +134,17 @@ def _append(
     folder: "Path", fields: "Sequence[Field]", values: list[dict[str, Any]], app_id: str, *, clock: Clock, ids: Ids
 ) -> None:
     from fdagent.engine.duck import Duck
-    from fdagent.engine.metatable import append
+    from fdagent.engine.metatable import MetaTable
     from fdagent.engine.tables.delta import DeltaTablePort
 
+    table = MetaTable(DeltaTablePort(folder, clock), fields, ("finished_at", "entity", "run_id"), clock, ids)
     with Duck() as duck:
-        append(
+        table.append(
             duck,
-            DeltaTablePort(folder, clock),
-            fields,
             _relation(duck, fields, values),
             app_id=app_id,
             note=lambda own: Note(app_id, own, app_id, "", "", 0, ""),
             still_mine=lambda: None,
-            clock=clock,
-            ids=ids,
-            keys=("finished_at", "entity", "run_id"),
         )
 
 
