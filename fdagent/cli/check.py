@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from fdagent.probe.findings import Finding
 
 
+NO_FILE = "None is used: the project's local environments run with the defaults."
+
+
 def check(project: Project = None, config: Config = None, as_json: Json = False) -> int:
     """Look at agent.toml, the project, this machine, the home and the control folders; 1 when something is in the way."""
     from fdagent.probe.findings import Level, has_errors
@@ -42,5 +45,5 @@ def _findings(project: Path | None, config: Path | None) -> "list[Finding]":
         what = "agent.toml" if isinstance(err, ConfigError) else "project"
         return [*errors_of(what, err), *check_machine(None, os.environ, clock)]
     settings = place.settings
-    file = ok("agent.toml", "None is used." if settings is None else f"{settings.file} is in order.")
+    file = ok("agent.toml", NO_FILE if settings is None else f"{settings.file} is in order.")
     return [file, *look(Subject(settings, place.project, place.home, os.environ), clock, SystemIds())]

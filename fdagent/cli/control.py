@@ -42,7 +42,7 @@ def retry(job_id: JobId, project: Project = None, config: Config = None) -> None
             fix=f"`fdagent why {found.id}` shows what may happen.",
         )
     done = sum(table.get("state") in {"succeeded", "no_change", "already_done"} for table in found.tables.values())
-    finished = f" The {done} tables it finished are not run again." if done else ""
+    finished = f" What it finished ({done} of its tables) is not run again." if done else ""
     print(f"Queued {found.id} again.{finished}{_who_runs_it(place)}")
 
 

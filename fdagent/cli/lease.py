@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 ESTIMATE = "estimate"
 """Said of everything that a command concludes from an age: only a reader that watches knows (rule C4)."""
 
-lease = typer.Typer(help="Who writes which table; a lease whose holder is gone for good can be broken.")
+lease = typer.Typer(
+    no_args_is_help=True, help="Who writes which table; a lease whose holder is gone for good can be broken."
+)
 
 Env = Annotated[str, typer.Argument(help="The environment.")]
 

@@ -1,15 +1,18 @@
 """How jobs, tables and runs look to a person: one place for words, colours and columns.
 
 Guarantees: nothing here decides or reads anything; colours go away when the output is not a terminal; text from data
-or errors is never taken for markup.
+or errors is never taken for markup. On a narrow terminal no name, id or number is broken or lost: a table whose columns
+don't fit is printed as a block of lines for each row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -41,6 +44,9 @@ STYLES = {
 }
 UNLIMITED = 500
 """Width of a table that is piped: a program's reader cuts no column."""
+GAP = 2
+LEAST_TEXT = 16
+"""What a column of free text is given at least; less would be a word a line."""
 
 
 def console() -> Console:
@@ -50,20 +56,75 @@ def console() -> Console:
 
 
 def grid(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, right: Sequence[str] = ()
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    right: Sequence[str] = (),
+    cut: Sequence[str] = (),
+    wrap: Sequence[str] = (),
 ) -> None:
-    """Print a table; `right` names the columns of numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    """Print a table; a column that is empty in each row is left out.
+
+    Args:
+        title: Stands above it.
+        columns: Their names.
+        rows: One cell a column.
+        right: The columns of numbers.
+        cut: Columns of text that may be cut short.
+        wrap: Columns of text that may go on in the next line.
+    """
+    out, cells = console(), [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    widest = {
+        number: max(cell_len(name), *(row[number].cell_len for row in cells))
+        for number, name in enumerate(columns)
+        if any(row[number].plain for row in cells)
+    }
+    free = [number for number in widest if columns[number] in (*cut, *wrap)]
+    room = out.width - sum(width + GAP for number, width in widest.items() if number not in free)
+    out.print(Text(f"\n{title}", "bold"))
+    if any(room // len(free) < min(widest[number], LEAST_TEXT) for number in free) or room + GAP < 0:
+        _blocks(out, columns, [[(number, row[number]) for number in widest if row[number].plain] for row in cells])
+        return
+    # SIMPLE_HEAD puts one space of the gap between two columns by itself.
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    for number in widest:
+        justify: Literal["left", "right"] = "right" if columns[number] in right else "left"
+        table.add_column(columns[number], justify=justify, overflow="fold", no_wrap=number not in free)
+    for row in cells:
+        for number in free:
+            if columns[number] in cut:
+                row[number].truncate(room // len(free), overflow="ellipsis")
+        table.add_row(*(row[number] for number in widest))
+    out.print(table)
+
+
+def _blocks(out: Console, columns: Sequence[str], rows: Sequence[Sequence[tuple[int, Text]]]) -> None:
+    """A block of lines for each row."""
+    label = max(map(len, columns))
     for row in rows:
-        table.add_row(*row)
-    console().print(table)
+        for line, (number, cell) in enumerate(row):
+            out.print(Text.assemble((f"  {columns[number]:{label}}  ", "" if line else "bold"), cell), soft_wrap=True)
+        out.print()
+
+
+def sentence(text: str, style: str = "", *, indent: int = 0) -> None:
+    """Print a sentence; on a terminal its next lines are indented, too."""
+    out = console()
+    if out.is_terminal:
+        out.print(Padding(Text(text, style), (0, 0, 0, indent), expand=False))
+    else:
+        out.print(Text(" " * indent + text, style), soft_wrap=True)
 
 
 def state(name: str) -> Text:
     """A state in its colour."""
-    return Text(name, STYLES.get(name, ""))
+    return Text(name, STYLES.get(name.strip(), ""))
+
+
+def number(value: int) -> str:
+    """A number of a table, where nothing stands for none."""
+    return f"{value:,}" if value else ""
 
 
 def when(seconds: float | None) -> str:
@@ -92,41 +153,63 @@ def status(place: Where, counts: Mapping[str, int], unfinished: Sequence[Job], f
     out.print(Text(" · ").join(Text(f"{n} {name}", STYLES.get(name, "")) for name, n in counts.items()))
     if unfinished:
         rows = [
-            (job.id, state(job.state), job.env, what(job), f"{job.attempt}/{job.max_attempts}", when(job.not_before))
-            for job in unfinished
+            (job.id, state(job.state), job.env, what(job), attempt(job), due(job), progress(job)) for job in unfinished
         ]
-        grid("Running and waiting", ("id", "state", "env", "tables", "attempt", "not before"), rows)
+        columns = ("id", "state", "env", "tables", "attempt", "not before", "progress")
+        grid("Running and waiting", columns, rows, cut=("tables",), wrap=("progress",))
     if finished:
-        rows = [
-            (job.id, state(job.state), job.env, what(job), when(job.finished_at), job.error or job.reason)
-            for job in finished
-        ]
-        grid("Last jobs", ("id", "state", "env", "tables", "ended", "why"), rows)
+        ended = [(job.id, state(job.state), job.env, what(job), when(job.finished_at)) for job in finished]
+        grid("Last jobs", ("id", "state", "env", "tables", "ended"), ended, cut=("tables",))
+    troubled = [(job.id, reason) for job in (*unfinished, *finished) if (reason := job.error or job.reason)]
+    if troubled:
+        grid("What went wrong", ("job", "why"), troubled, wrap=("why",))
+
+
+def attempt(job: Job) -> str:
+    """Which attempt of how many."""
+    return f"{job.attempt} of {job.max_attempts}"
+
+
+def due(job: Job) -> str:
+    """When a waiting job is due."""
+    return when(job.not_before) if job.state == "queued" else ""
+
+
+def progress(job: Job) -> str:
+    """How far a job is: tables that ended, and the one that runs."""
+    if not job.tables:
+        return ""
+    ended = sum(at.get("state") not in {"waiting", "running"} for at in job.tables.values())
+    running = [name for name, at in job.tables.items() if at.get("state") == "running"]
+    return ", ".join([f"{ended} of {len(job.tables)} tables", *running])
 
 
 def job(found: Job) -> None:
     """One job whole."""
     out = console()
-    out.print(Text.assemble(("Job ", "bold"), (found.id, "bold"), " is ", state(found.state)))
+    out.print(Text.assemble(("Job ", "bold"), (found.id, "bold"), ": ", state(found.state)))
     lines = {
         "environment": found.env,
         "tables": what(found),
         "asked for by": found.source,
-        "attempt": f"{found.attempt} of {found.max_attempts}",
+        "attempt": attempt(found),
         "asked for": when(found.created_at),
+        "due": due(found),
         "started": when(found.started_at),
         "ended": when(found.finished_at),
         "took": took(found.started_at, found.finished_at),
         "worker": found.worker,
         "asked to stop": found.stop,
         "reason": found.reason,
-        "error": found.error,
         "category": found.category,
         "run key": found.run_key,
     }
     for name, value in lines.items():
         if value:
             out.print(f"  {name:14} {value}", soft_wrap=True)
+    if found.error:
+        out.print("  error")
+        sentence(found.error, "red" if found.finished_at else "yellow", indent=4)
     rows = [(name, state(at.get("state", "")), f"{at.get('rows', 0):,}") for name, at in found.tables.items()]
     if rows:
         grid("Its tables", ("table", "state", "rows written"), rows, right=("rows written",))
@@ -143,7 +226,7 @@ class Worked:
         """A job began, ended or was recovered."""
         self.failed += said.startswith(("failed", "dead", "cancelled"))
         if not self.quiet:
-            self._out.print(Text.assemble((f"job {found.id} ", "bold"), said))
+            self._out.print(Text.assemble((f"job {found.id} ", "bold"), said), soft_wrap=True)
 
     def row(self, row: RunRow) -> None:
         """A table ended."""
@@ -157,11 +240,12 @@ class Worked:
             "quarantined": row.rows_quarantined,
         }
         figures = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
-        why = f"  {row.error}" if row.error else ""
-        line = Text.assemble(
-            "  ", f"{row.entity:32} ", state(row.status), f"  {row.duration_ms / 1000:.2f} s  ", figures
-        )
-        self._out.print(line + Text(why, "red" if row.status == "failed" else ""), soft_wrap=True)
+        seconds = f"{row.duration_ms / 1000:.2f} s"
+        line = Text.assemble("  ", f"{row.entity:30} ", state(f"{row.status:12}"), f" {seconds:>8}  ", figures)
+        line.rstrip()
+        self._out.print(line, soft_wrap=True)
+        if row.error:
+            sentence(row.error, STYLES.get(row.status, ""), indent=6)
 
     def trouble(self, sentence: str) -> None:
         """Something a person should know."""
@@ -269,12 +353,17 @@ def findings(found: "Sequence[Finding]") -> None:
         if one.fix:
             out.print(f"{'':8}-> {said(one.fix)}", soft_wrap=True)
     wrong, known = (sum(one.level.value == level for one in found) for level in ("error", "warning"))
-    out.print(f"{wrong} errors, {known} warnings.")
+    out.print(f"{counted(wrong, 'error')}, {counted(known, 'warning')}.")
 
 
 def said(text: str | None) -> str:
     """What another program wrote, with every character escaped that a terminal would obey."""
     return printable(text or "")
+
+
+def counted(number: int, what: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def ago(seconds: float | None) -> str:

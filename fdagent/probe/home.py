@@ -18,6 +18,7 @@ LOW_BYTES, FULL_BYTES = 1024**3, 100 * 1024**2
 """Free space below which a drive is worth a warning, and below which work is about to stop."""
 READ = 20
 """Finished jobs that are read to see whether rows can be."""
+FIX_EMPTY = "Start the agent, which makes a new one, and ask again for what waited; tables that are done are not loaded twice."
 FIX_RIGHTS = "Give this user rights to it, check as the agent's own user, or name another with FABRIC_DESKTOP_HOME."
 
 
@@ -66,6 +67,9 @@ def _queue(folder: Path, clock: Clock, ids: Ids) -> Finding:
     """Read the whole queue file, and some of its jobs."""
     if not (folder / NAME).exists():
         return ok("queue", "There is no queue yet: the first job makes it.")
+    if not (folder / NAME).stat().st_size:
+        # Opening it would make a new queue of it, and the agent could no longer say that one was lost.
+        return error("queue", f"{folder / NAME} has no content: what waited in it is lost.", FIX_EMPTY)
     try:
         database = Database(folder)
         try:

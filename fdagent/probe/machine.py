@@ -44,33 +44,33 @@ def python(version: Version) -> Finding:
     """Is it one that is tested?"""
     text = ".".join(map(str, version))
     if PYTHON_FROM <= version[:2] <= PYTHON_TO:
-        return ok("Python", f"Python {text} at {sys.executable}.")
+        return ok("Python", f"{text} at {sys.executable}.")
     tested = f"{'.'.join(map(str, PYTHON_FROM))} to {'.'.join(map(str, PYTHON_TO))}"
     make = error if version[:2] < PYTHON_FROM else warning
-    return make("Python", f"Python {text} is not among those this version was tested on.", f"Use Python {tested}.")
+    return make("Python", f"{text} is not among those this version was tested on.", f"Use Python {tested}.")
 
 
 def sqlite(version: Version) -> Finding:
     """Can it hold the queue, and has it the bug of overlapping checkpoints?"""
     text = ".".join(map(str, version))
     if version < SQLITE_FROM:
-        return error("SQLite", f"SQLite {text} has no strict tables.", "Use a Python with SQLite 3.37 or newer.")
+        return error("SQLite", f"{text} has no strict tables.", "Use a Python with SQLite 3.37 or newer.")
     mended = version[2] >= WAL_RESET_MENDED.get((version[0], version[1]), sys.maxsize)
     if WAL_RESET_FROM <= version < WAL_RESET_FIXED and not mended:
         return ok(
             "SQLite",
-            f"SQLite {text} has the WAL-reset bug (until 3.51.2), which takes a checkpoint beside another writer. The "
+            f"{text} has the WAL-reset bug (until 3.51.2), which takes a checkpoint beside another writer. The "
             "queue's checkpoints and commits exclude each other, so it is not met; let no other program write to the file.",
         )
-    return ok("SQLite", f"SQLite {text}.")
+    return ok("SQLite", f"{text}.")
 
 
 def library(name: str) -> Finding:
     """Is it installed?"""
     try:
-        return ok(name, f"{name} {metadata.version(name)}.")
+        return ok(name, f"{metadata.version(name)}.")
     except metadata.PackageNotFoundError:
-        return error(name, f"{name} is not installed.", "Install fdagent anew, with what it requires.")
+        return error(name, "It is not installed.", "Install fdagent anew, with what it requires.")
 
 
 def time_zone(
