@@ -50,9 +50,9 @@ def play(folder: Path) -> int:
     rows = [row for row in reversed(newest) if row.job_id == job.id]
     _show_tables(project, places)
     _show_runs(rows)
-    _show_where(place, places)
     if rows and not any(row.rows_written or row.rows_deleted for row in rows):
-        print("Nothing was new: every file was taken before, so this run added nothing.")
+        print("\nNothing was new: every file was taken before, so this run added nothing.")
+    _show_where(place, places)
     return code
 
 
@@ -63,9 +63,9 @@ def _show_tables(project: Project, places: Places) -> None:
         entity = project.entities[name]
         table = DeltaTablePort(places.table(entity), clock).open()
         kept = DeltaTablePort(places.quarantine(entity), clock).open()
-        rows.append((name, f"{table.rows or 0:,}", f"{kept.rows or 0:,}", str(table.version), entity.description))
+        rows.append((name, f"{table.rows or 0:,}", view.number(kept.rows or 0), str(table.version), entity.description))
     columns = ("table", "rows", "quarantined", "version", "what it is")
-    view.grid("Tables", columns, rows, right=("rows", "quarantined", "version"))
+    view.grid("Tables", columns, rows, right=("rows", "quarantined", "version"), cut=("what it is",))
 
 
 def _show_runs(rows: Sequence[RunRow]) -> None:
@@ -73,10 +73,10 @@ def _show_runs(rows: Sequence[RunRow]) -> None:
         (
             row.entity,
             view.state(row.status),
-            f"{row.rows_read:,}",
-            f"{row.rows_inserted:,}",
-            f"{row.rows_updated:,}",
-            f"{row.rows_quarantined:,}",
+            view.number(row.rows_read),
+            view.number(row.rows_inserted),
+            view.number(row.rows_updated),
+            view.number(row.rows_quarantined),
             f"{row.duration_ms / 1000:.2f} s",
         )
         for row in rows
@@ -86,7 +86,7 @@ def _show_runs(rows: Sequence[RunRow]) -> None:
 
 
 def _show_where(place: Where, places: Places) -> None:
-    print("Where everything lies:")
+    print("\nWhere everything lies:")
     for what, path in {
         "tables": places.folder,
         "run log": places.run_log,
