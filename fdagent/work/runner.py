@@ -16,20 +16,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from fdagent.commit import Audit
 from fdagent.engine.runtable import RunContext, run_table, skipped_row
-from fdagent.errors import FdagentError, StoodDown, TableBusy
+from fdagent.errors import FdagentError, HandedOver, StoodDown, TableBusy
 from fdagent.fleet.release import open_control, promoted_version
-from fdagent.ports import Clock, Ids
+from fdagent.ports import Clock, Ids, Store
 from fdagent.project import graph, load, release
 from fdagent.project.model import Entity
 from fdagent.project.places import Places, environment_named
 from fdagent.queue.jobs import Jobs, row_text
 from fdagent.work.holding import Belief
+from fdagent.work.requesthold import RequestHold
 from fdagent.work.tablehold import TableHolds
 from models.job import Job
 from models.run import RunRow, RunStatus
 
 DONE = frozenset({RunStatus.SUCCEEDED, RunStatus.NO_CHANGE, RunStatus.ALREADY_DONE})
+PIPELINE = "pipeline"
+"""How the source of a request's job begins."""
 SHOW_SECONDS = 1.0
 """How often a running table's rows are shown in its job, at most."""
 
@@ -107,6 +111,9 @@ class Runner:
     clock: Clock
     ids: Ids
     told: Callable[[RunRow], None] = lambda _: None
+    audit: Audit | None = None
+    request: RequestHold | None = None
+    """The request the job runs, once its attempt has begun."""
     _tables: dict[str, Any] = field(default_factory=dict)
     _unstored: list[RunRow] = field(default_factory=list)
     _failed: list[tuple[str, FdagentError | RunRow, bool]] = field(default_factory=list)
@@ -122,6 +129,8 @@ class Runner:
         self._tables = dict(job.tables)
         try:
             places, entities = self._prepared(job)
+        except StoodDown:
+            raise
         except FdagentError as err:
             return End(self._tables, error=str(err), category=str(err.category), retryable=err.retryable)
         commit = release.git_commit(places.project.root)
@@ -149,7 +158,19 @@ class Runner:
         store = open_control(places, clock=self.clock, ids=self.ids)
         release.check_promoted(project, places.environment, promoted_version(store))
         self.holds.store = store
+        self._begin(job, store)
         return places, graph.select(project, job.entities, cascade=job.cascade)
+
+    def _begin(self, job: Job, store: Store) -> None:
+        """Begin the attempt of a request, before any lease is taken."""
+        kind, _, request_id = job.source.partition(":")
+        if kind != PIPELINE:
+            return
+        agent = self.agent
+        self.request = RequestHold(
+            store, job.env, request_id, agent.name, agent.instance, self.clock, self.ids, self.holds.told, self.audit
+        )
+        self.request.start(job.id, job.attempt)
 
     def _context(self, job: Job, places: Places, commit: str) -> RunContext:
         return RunContext(
@@ -157,7 +178,7 @@ class Runner:
             places=places,
             run_key=job.run_key,
             job_id=job.id,
-            request_id=job.source.partition("pipeline:")[2],
+            request_id=job.source.removeprefix(f"{PIPELINE}:") if job.source.startswith(f"{PIPELINE}:") else "",
             attempt=job.attempt,
             worker=job.worker,
             host=self.agent.host,
@@ -188,6 +209,8 @@ class Runner:
             raise StoodDown("The agent that started this worker is gone, so nothing further is written.")
         self.belief.check("The job's claim")
         self.holds.check()
+        if self.request is not None:
+            self.request.check()
 
     def _one(self, entity: Entity, context: RunContext) -> None:
         upset = next((name for name in entity.upstream if name in self._tables and not self._done(name)), "")
@@ -200,8 +223,14 @@ class Runner:
                 self._check()
                 context.progress(entity.name, 0)
                 outcome = run_table(context.places.project, entity, context)
-        except StoodDown:
-            raise
+        except StoodDown as err:
+            lease_only = self.belief.held() and not self.wishes.orphaned() and not isinstance(err, HandedOver)
+            if not lease_only:
+                raise
+            # The table's lease was lost while the job is still ours: the table is run again.
+            self._tables[entity.name] = {"state": "not run", "rows": 0}
+            self._failed.append((entity.name, err, True))
+            return
         except FdagentError as err:
             # The lease could not be had: no row, since nothing was run.
             self._tables[entity.name] = {"state": "not run", "rows": 0}
@@ -224,8 +253,19 @@ class Runner:
         now = job
         for row in self._unstored:
             now = self.jobs.progress(job, self._tables, row_text(row.to_json()))
+        if self._unstored and self.request is not None:
+            self._report(self.request)
         self._unstored.clear()
         return bool(now.stop)
+
+    def _report(self, request: RequestHold) -> None:
+        """Show the request's author how far it is."""
+        try:
+            request.report(self._tables)
+        except StoodDown:
+            raise
+        except FdagentError as err:
+            self.holds.told(f"The progress of request {request.request_id} could not be shown. {err}")
 
     def _end(self) -> End:
         rows = tuple(row_text(row.to_json()) for row in self._unstored)

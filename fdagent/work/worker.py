@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from fdagent.commit import Audit
 from fdagent.engine import runlog
-from fdagent.errors import FdagentError, StoodDown
+from fdagent.errors import FdagentError, HandedOver, StoodDown
 from fdagent.ports import Clock, Ids, Processes
 from fdagent.project import load
 from fdagent.project.places import Places, environment_named
@@ -25,6 +25,7 @@ from fdagent.queue.jobs import Jobs, Worker
 from fdagent.stores.sightings import Sightings
 from fdagent.work.holding import Belief, Keeper
 from fdagent.work.leases import Holder
+from fdagent.work.requesthold import RequestHold
 from fdagent.work.runner import Agent, End, Runner, Stopped, Wishes
 from fdagent.work.tablehold import TableHolds
 from models.job import Job, JobFacts
@@ -34,6 +35,8 @@ from models.step import Refusal
 POLL_SECONDS = 0.05
 """Between two looks into the queue; a look that finds nothing new costs a few microseconds."""
 RECOVER_SECONDS = 1.0
+STATUS_EVENTS = {"succeed": "succeed", "retry": "wait", "fail": "fail", "bury": "fail", "cancel": "fail"}
+"""The arrow of a request's status that follows an arrow of its job."""
 BUSY_SECONDS = 24 * 3600.0
 """How long a job may be given back uncounted because its tables are busy, where it has no deadline."""
 
@@ -175,12 +178,25 @@ class Work:
         belief = Belief(job.lease_seconds, self.clock)
         belief.confirmed(claimed.asked)
         self.told.job(job, f"attempt {job.attempt} of {job.max_attempts}")
-        runner = Runner(self.jobs, self.agent, belief, self.holds, self.wishes, self.clock, self.ids, self.told.row)
+        runner = Runner(
+            self.jobs,
+            self.agent,
+            belief,
+            self.holds,
+            self.wishes,
+            self.clock,
+            self.ids,
+            self.told.row,
+            self.audit,
+        )
         try:
             with self._keeper(job, belief):
                 # Rows of the attempt before this one: a run log that is slow must not cost this one its claim.
                 self.flush()
                 end = runner.run(job)
+        except HandedOver as err:
+            self.told.job(job, f"handed over: {err}")
+            return self._handed_over(job)
         except StoodDown as err:
             self.told.job(job, f"stood down: {err}")
             return self._claim()
@@ -192,7 +208,14 @@ class Work:
                 retryable=True,
                 unspent=True,
             )
-        return self._finish(job, end)
+        return self._finish(job, end, runner.request)
+
+    def _handed_over(self, job: Job) -> Claimed | None:
+        """The request is another's: the job ends here and leaves the status alone."""
+        asked = self.clock.elapsed()
+        next_for = None if self.wishes.stopping() else self.who
+        _, following = self.jobs.finish(job, "cancel", JobFacts(reason="handed_over"), next_for=next_for)
+        return None if following is None else Claimed(following, asked)
 
     def _keeper(self, job: Job, belief: Belief) -> Keeper:
         """Keeps the claim from a thread, over a connection of its own."""
@@ -207,8 +230,8 @@ class Work:
 
         return Keeper(belief, renew, self.clock)
 
-    def _finish(self, job: Job, end: End) -> Claimed | None:
-        """End the attempt by the arrow that fits, and claim the next job."""
+    def _finish(self, job: Job, end: End, request: RequestHold | None) -> Claimed | None:
+        """End the attempt by the arrow that fits, and claim the next job; the request's status follows its job."""
         now = self.jobs.get(job.id)
         stop = now.stop if now else ""
         stopping = self.wishes.stopping()
@@ -228,7 +251,16 @@ class Work:
         ended, following = self.jobs.finish(job, event, facts, rows=end.rows, next_for=next_for)
         said = f"not ended, {ended}" if isinstance(ended, Refusal) else f"{ended.state}. {ended.error}".strip()
         self.told.job(job, said)
+        if request is not None and not isinstance(ended, Refusal):
+            self._end_request(request, event, end)
         return None if following is None else Claimed(following, asked)
+
+    def _end_request(self, request: RequestHold, event: str, end: End) -> None:
+        """What can't be said now the daemon's next poll says."""
+        try:
+            request.end(STATUS_EVENTS[event], end.tables, error=end.error, category=end.category)
+        except FdagentError as err:
+            self.told.trouble(f"The status of request {request.request_id} is behind its job. {err}")
 
     def _idle_wait(self) -> float | None:
         """Seconds until there may be work again; None when there is none to wait for."""
