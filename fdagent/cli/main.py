@@ -28,6 +28,7 @@ COMMANDS = {
     "drain": "control",
     "check": "check",
     "agents": "agents",
+    "schedule": "schedule",
     "lease": "lease",
     "diagram": "diagram",
     "demo": "demo",

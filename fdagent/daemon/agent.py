@@ -19,6 +19,8 @@ from fdagent.daemon.describe import Describe
 from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
 from fdagent.errors import QueueDamaged
 from fdagent.fleet.presence import Presence
+from fdagent.fleet.schedules import Schedules
+from fdagent.fleet.scheduling import Scheduling
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.queue.jobs import Jobs
 from fdagent.stores.sightings import Sightings
@@ -38,6 +40,7 @@ class Ports:
     """The outside of a daemon."""
 
     jobs: Jobs
+    schedules: Schedules
     crew: Crew
     stores: Mapping[str, Store]
     """The control root of each environment."""
@@ -158,6 +161,7 @@ class Daemon:
             *(Beating(presence, agent.status_seconds) for presence in self.presences),
             Wish(ports.jobs, DRAIN, self._asked),
             Recovery(ports.jobs, ports.crew, Sightings(ports.clock), ports.processes, ports.tell),
+            Scheduling(ports.schedules, self.served, ports.clock, ports.tell),
             Staffing(
                 ports.jobs,
                 ports.crew,

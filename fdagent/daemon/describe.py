@@ -1,7 +1,7 @@
 """What an agent says of itself in its record: built from its settings, its queue and its project, anew at each beat.
 
-Guarantees: only this environment's jobs; never a secret. A project that can't be loaded just now leaves its version
-unknown instead of stopping the beat.
+Guarantees: only this environment's jobs and schedules; never a secret. A project that can't be loaded just now leaves
+its version unknown instead of stopping the beat.
 """
 
 import platform
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fdagent import __version__
 from fdagent.config.settings import Settings
 from fdagent.errors import FdagentError
+from fdagent.fleet.schedules import Schedules
 from fdagent.ports import Clock, Processes
 from fdagent.project.load import load_project
 from fdagent.queue.jobs import Jobs
@@ -28,13 +29,18 @@ class Describe:
     instance: str
     host: str
     jobs: Jobs
+    schedules: Schedules
     clock: Clock
     processes: Processes
     _version: str | None = None
     _read_at: float | None = field(default=None)
 
     def record(self, env: str) -> AgentRecord:
-        """What it says of itself in an environment, without op, state and times of its own."""
+        """What it says of itself in an environment, without op, state and times of its own.
+
+        Raises:
+            StoreError: The record that is there may know due times that nothing here does, and can't be read.
+        """
         agent, pid = self.settings.agent, self.processes.pid()
         running = [job for job in self.jobs.running() if job.env == env]
         return AgentRecord(
@@ -59,7 +65,7 @@ class Describe:
                 for job in running
             ),
             queue=self.jobs.counts(env),
-            schedules=(),
+            schedules=self.schedules.records(env, self.clock.wall()),
             pipeline=Pipeline(enabled=False),
             incidents=IncidentSettings(enabled=False),
         )

@@ -16,8 +16,10 @@ from fdagent.daemon.describe import Describe
 from fdagent.daemon.home import open_queue
 from fdagent.daemon.logs import AUDIT, Log
 from fdagent.fleet.release import open_control
+from fdagent.fleet.schedules import Schedules
 from fdagent.project.load import load_project
 from fdagent.project.places import Places, environment_named
+from fdagent.queue.dues import Dues
 from fdagent.queue.jobs import Jobs
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
 from fdagent.work.process import TRANSITION, Orders
@@ -52,9 +54,11 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
     about = {"agent": agent.name, "host": host}
     log, audit = Log(home / "logs", out, about, clock), Log(home / "logs", None, about, clock, name=AUDIT)
     jobs = Jobs(open_queue(home, clock, log.tell), clock=clock, ids=ids, audit=audit.transition)
+    dues = Dues(jobs, home, lambda sentence: log.tell("error", "dues_unreadable", sentence))
+    schedules = Schedules(settings, dues, ids, stores)
     crew = Staff(settings, home, host, instance, log, audit)
-    describe = Describe(settings, instance, host, jobs, clock, processes)
-    ports = Ports(jobs, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition)
+    describe = Describe(settings, instance, host, jobs, schedules, clock, processes)
+    ports = Ports(jobs, schedules, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition)
     crew.daemon = Daemon(settings, instance, describe, ports)
     return crew.daemon
 

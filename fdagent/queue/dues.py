@@ -97,7 +97,8 @@ class Settled:
 
 Book = Callable[[float, float], list[Entry]]
 """The entries that are due later than one moment and not later than another, oldest first."""
-Decide = Callable[[Standing | None, Book], Settled | None]
+Decide = Callable[[Standing, Book], Settled | None]
+"""One that was never seen stands at nothing: no rule, no mark."""
 
 _STANDING = tuple(field.name for field in fields(Standing))
 _ENTRY = tuple(field.name for field in fields(Entry))
@@ -145,13 +146,13 @@ class Dues:
         Returns:
             What was written, each entry with its job and final outcome.
         """
-        self._adopt_file()
+        self.adopt_file()
         with self.jobs.write(durable=True) as transaction:
 
             def book(after: float, until: float) -> list[Entry]:
                 return [_entry(row) for row in transaction.execute(_BETWEEN, (schedule, after, until))]
 
-            found = decide(_standing(transaction, schedule), book)
+            found = decide(_standing(transaction, schedule) or Standing(schedule), book)
             if found is None:
                 return None
             written = tuple(self._with_job(transaction, entry, job_for) for entry in found.entries)
@@ -164,7 +165,7 @@ class Dues:
 
     def change(self, schedule: str, change: Callable[[Standing], Standing]) -> Standing:
         """Change how far a schedule is, or its pause; one that was never seen begins with a default."""
-        self._adopt_file()
+        self.adopt_file()
         with self.jobs.write(durable=True) as transaction:
             standing = change(_standing(transaction, schedule) or Standing(schedule))
             _put(transaction, standing)
@@ -176,6 +177,24 @@ class Dues:
 
         A mark that the ledger has an entry for is not newer: the clock was set back since.
         """
+        self.adopt_file()
+        return self._adopt(others)
+
+    def adopt_file(self) -> None:
+        """Take over what `dues.json` knows; once, and before anything is written over it."""
+        if self._adopted or self._file is None:
+            return
+        try:
+            found = _from_text(self._file.read_bytes())
+        except FileNotFoundError:
+            found = []
+        except (OSError, ValueError) as err:
+            self._tell(f"{self._file} can't be read and is written anew: {err}")
+            found = []
+        self._adopt(found)
+        self._adopted = True
+
+    def _adopt(self, others: Iterable[Standing]) -> list[Standing]:
         counted = []
         with self.jobs.write(durable=True) as transaction:
             for other in others:
@@ -193,7 +212,7 @@ class Dues:
         Raises:
             HomeError: It can't be written; the ledger itself is whole.
         """
-        self._adopt_file()
+        self.adopt_file()
         if self._file is not None:
             # Under the queue's lock, so that of two processes the one that read later writes later.
             with self.jobs.database.write(durable=False) as transaction:
@@ -210,20 +229,6 @@ class Dues:
             return replace(entry, job_id=new.id)
         sql = "select id from job where dedupe_key = ? and state in ('queued', 'running')"
         return replace(entry, outcome=Outcome.SKIPPED, job_id=transaction.execute(sql, (new.dedupe_key,)).fetchone()[0])
-
-    def _adopt_file(self) -> None:
-        """Once, before anything is written over it."""
-        if self._adopted or self._file is None:
-            return
-        try:
-            found = _from_text(self._file.read_bytes())
-        except FileNotFoundError:
-            found = []
-        except (OSError, ValueError) as err:
-            self._tell(f"{self._file} can't be read and is written anew: {err}")
-            found = []
-        self.adopt(found)
-        self._adopted = True
 
 
 _BETWEEN = f"select {', '.join(_ENTRY)} from due where schedule = ? and due > ? and due <= ? order by due"
