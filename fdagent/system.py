@@ -12,7 +12,6 @@ import random
 import socket
 import sys
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,7 +63,7 @@ class SystemIds:
 
     def new(self) -> str:
         """32 random hex digits."""
-        return uuid.uuid4().hex
+        return os.urandom(16).hex()
 
     def fraction(self) -> float:
         """A random number in [0, 1)."""
