@@ -27,6 +27,8 @@ COMMANDS = {
     "cancel": "control",
     "drain": "control",
     "check": "check",
+    "request": "mailbox",
+    "queue": "mailbox",
     "agents": "agents",
     "schedule": "schedule",
     "lease": "lease",

@@ -39,6 +39,11 @@ def lease_key(table: str) -> str:
     return f"{LEASES}{table}{SUFFIX}"
 
 
+def id_of(key: str) -> str:
+    """The id in a key such as `status/<id>.json`."""
+    return key.rpartition("/")[2].removesuffix(SUFFIX)
+
+
 def request_key(request_id: str) -> str:
     """`requests/<id>.json`."""
     return f"{REQUESTS}{request_id}{SUFFIX}"
@@ -82,11 +87,6 @@ class Found(Generic[R]):
     record: R | None
     age: float | None = None
     problem: str = ""
-
-    @property
-    def name(self) -> str:
-        """What the file is called, without its ending."""
-        return self.key.rpartition("/")[2].removesuffix(SUFFIX)
 
 
 def read_all(store: Store, folder: str, of: type[R]) -> list[Found[R]]:

@@ -1,0 +1,145 @@
+"""`request` and `queue`: ask whichever agent serves an environment for a run, and see what became of each request."""
+
+import getpass
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fdagent.cli.options import Config, Json, Project
+from fdagent.cli.where import control_root, where
+from fdagent.errors import UsageError
+
+if TYPE_CHECKING:
+    from fdagent.ports import Clock, Store
+    from models.slot import Request
+    from models.status import Status
+
+WAIT_SECONDS = 1.0
+"""Between two looks at a status that is waited for."""
+FAILED = 1
+
+
+def request(
+    env: Annotated[str, typer.Argument(help="The environment.")],
+    entities: Annotated[list[str] | None, typer.Argument(help="Names or globs such as 'silver.*'; none: all.")] = None,
+    cascade: Annotated[bool, typer.Option("--cascade", help="And everything downstream.")] = False,
+    backfill: Annotated[str, typer.Option(help="'full': rebuild from all source rows.")] = "",
+    deadline: Annotated[float, typer.Option(min=1, help="Minutes until it expires.")] = 1440,
+    request_id: Annotated[str, typer.Option("--id", help="Its id; else a random one.")] = "",
+    cancel: Annotated[str, typer.Option(metavar="ID", help="Ask that this request is cancelled instead.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Come back when it has ended; 1 unless it succeeded.")] = False,
+    project: Project = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> int:
+    """Ask the agents that serve an environment for a run: any one of them takes it."""
+    from fdagent.fleet.asking import post_cancel, post_request
+    from fdagent.system import SystemClock, SystemIds
+
+    clock, ids = SystemClock(), SystemIds()
+    store = control_root(where(project, config), env)
+    if cancel:
+        new = post_cancel(store, cancel, by=getpass.getuser(), clock=clock, ids=ids)
+        print(f"Asked that {cancel} is cancelled." if new else f"That {cancel} is cancelled was asked before.")
+        return 0
+    name = request_id or ids.new()[:12]
+    asked = _asked(entities or [], cascade=cascade, backfill=backfill, minutes=deadline, now=clock.wall())
+    post_request(store, name, asked, clock=clock, ids=ids)
+    if not wait:
+        print(
+            json.dumps({"id": name}) if as_json else f"Posted {name}. `fdagent queue {env}` shows what becomes of it."
+        )
+        return 0
+    return _waited(store, name, clock, as_json=as_json)
+
+
+def _asked(entities: list[str], *, cascade: bool, backfill: str, minutes: float, now: float) -> "Request":
+    from models.slot import Request
+
+    if backfill not in {"", "full"}:
+        raise UsageError(f"--backfill {backfill!r} is not known.", fix="Use --backfill full.")
+    return Request(
+        entities=tuple(entities) or None,
+        cascade=cascade or None,
+        backfill=backfill or None,
+        deadline=now + minutes * 60,
+        submitted_by=getpass.getuser(),
+        submitted_at=now,
+    )
+
+
+def _waited(store: "Store", name: str, clock: "Clock", *, as_json: bool) -> int:
+    """Wait for the final status, which comes at the latest when the deadline has passed and an agent looks."""
+    from fdagent.fleet.asking import status_of
+    from models.status import FINAL, RequestState
+
+    shown = ""
+    while True:
+        status = status_of(store, name)
+        said = "waits to be claimed" if status is None else f"is {status.state} on {status.agent}"
+        if said != shown and not as_json:
+            print(f"{name} {said}.")
+            shown = said
+        if status is not None and status.state in FINAL:
+            break
+        clock.sleep(WAIT_SECONDS)
+    if as_json:
+        print(json.dumps(status.to_json(), indent=2))
+    elif status.error or status.reason:
+        print(status.error or status.reason)
+    return 0 if status.state is RequestState.SUCCEEDED else FAILED
+
+
+def queue(
+    env: Annotated[str, typer.Argument(help="The environment.")],
+    project: Project = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Show an environment's requests: who holds or held each, how far it is, and how it ended."""
+    from fdagent.fleet.records import REQUESTS, STATUSES, id_of, read_all
+    from models.slot import Request
+    from models.status import Status
+
+    store = control_root(where(project, config), env)
+    posted, kept = read_all(store, REQUESTS, Request), read_all(store, STATUSES, Status)
+    asked = {id_of(one.key): one.record for one in posted if one.record is not None}
+    known = {id_of(one.key): one.record for one in kept if one.record is not None}
+    rows = [_row(name, asked.get(name), known.get(name)) for name in sorted(asked.keys() | known.keys())]
+    problems = [(one.key, one.problem) for one in posted if one.problem]
+    problems += [(one.key, one.problem) for one in kept if one.problem]
+    if as_json:
+        print(json.dumps({"env": env, "requests": rows, "unreadable": dict(problems)}, indent=2))
+        return
+    from fdagent.cli import fleetview
+
+    fleetview.requests(env, rows, problems)
+
+
+def _row(name: str, asked: "Request | None", status: "Status | None") -> dict[str, Any]:
+    """One request for programs."""
+    from models.times import stamp
+
+    deadline = status.deadline if status is not None and status.deadline is not None else asked and asked.deadline
+    row: dict[str, Any] = {
+        "id": name,
+        "state": "waiting" if status is None else str(status.state),
+        "schedule": None if asked is None else asked.schedule,
+        "slot": None if asked is None else asked.slot,
+        "submitted_by": None if asked is None else asked.submitted_by,
+        "entities": None if asked is None or asked.entities is None else list(asked.entities),
+        "deadline": stamp(deadline) if deadline else None,
+    }
+    if status is None:
+        return row
+    return row | {
+        "agent": status.agent,
+        "agents": list(status.holds),
+        "offered": status.offered,
+        "taken_over_from": status.taken_over_from,
+        "rows_written": status.rows_written,
+        "error": status.error,
+        "reason": status.reason,
+        "finished_at": None if status.finished_at is None else stamp(status.finished_at),
+    }

@@ -1,0 +1,71 @@
+"""What a person or a pipeline asks of a mailbox: post a request, or the wish that one is cancelled.
+
+Guarantees: each is one CREATE under an id of its own; an id that was used is refused, and asking again with the same op
+is the same request. Does not know whether any agent will serve it: the request's status says.
+"""
+
+from fdagent.commit import Committed, commit
+from fdagent.errors import NotFound, Refused
+from fdagent.fleet.records import cancel_key, request_cell, request_key, status_cell, wish_cell
+from fdagent.ports import Clock, Ids, Store
+from machines.slot import SLOT
+from machines.wish import WISH
+from models.ids import check_id
+from models.slot import Request, SlotFacts
+from models.status import Status
+from models.step import Refusal
+from models.wish import Wish, WishFacts
+
+
+def post_request(store: Store, request_id: str, request: Request, *, clock: Clock, ids: Ids) -> Request:
+    """Post a request.
+
+    Raises:
+        BadId: The id may not be part of a path.
+        Refused: The id is taken.
+        GaveUp, StoreError: It is not known to be posted.
+    """
+    check_id(request_id, "request id")
+    facts = SlotFacts(asked=True, new=request)
+    answer = commit(
+        SLOT,
+        request_cell(store, request_id),
+        "post",
+        op=ids.new(),
+        facts=lambda _: facts,
+        clock=clock,
+        ids=ids,
+        key=request_key(request_id),
+    )
+    if isinstance(answer, Refusal) or answer.record is None:
+        raise Refused(f"Request {request_id} was not posted: that id is taken.", fix="Name another with --id.")
+    return answer.record
+
+
+def post_cancel(store: Store, request_id: str, *, by: str, clock: Clock, ids: Ids) -> bool:
+    """Wish that a request is cancelled; False when the same was wished before.
+
+    Raises:
+        BadId: The id may not be part of a path.
+        NotFound: There is no such request.
+        GaveUp, StoreError: It is not known to be wished.
+    """
+    check_id(request_id, "request id")
+    if store.read(request_key(request_id)) is None and status_of(store, request_id) is None:
+        raise NotFound(f"There is no request {request_id}.", fix="`fdagent queue ENV` lists them.")
+    answer: Committed[Wish] | Refusal = commit(
+        WISH,
+        wish_cell(store, request_id),
+        "post",
+        op=ids.new(),
+        facts=lambda _: WishFacts(asked=True, asked_by=by),
+        clock=clock,
+        ids=ids,
+        key=cancel_key(request_id),
+    )
+    return isinstance(answer, Committed)
+
+
+def status_of(store: Store, request_id: str) -> Status | None:
+    """A request's status; None when it has none."""
+    return status_cell(store, request_id).read()[0]
