@@ -37,9 +37,9 @@ def agents(
         unreadable = [{"key": one.key, "problem": one.problem} for one in found if one.record is None]
         print(json.dumps({"env": env, "agents": shown, "unreadable": unreadable}, indent=2))
         return
-    from fdagent.cli import view
+    from fdagent.cli import fleetview
 
-    view.agents(env, found)
+    fleetview.agents(env, found)
 
 
 def _as_json(record: "AgentRecord", found: "Found[AgentRecord]") -> dict[str, Any]:

@@ -26,9 +26,9 @@ def check(project: Project = None, config: Config = None, as_json: Json = False)
         counts = {level.value: sum(f.level is level for f in found) for level in Level}
         print(json.dumps({"ok": not has_errors(found), "counts": counts, "findings": lines}, indent=2))
     else:
-        from fdagent.cli import view
+        from fdagent.cli import fleetview
 
-        view.findings(found)
+        fleetview.findings(found)
     return 1 if has_errors(found) else 0
 
 

@@ -95,11 +95,22 @@ def _cancelled(jobs: "Jobs", found: "Job") -> str:
         if isinstance(answer, Job) and event == "cancel":
             return f"Cancelled {now.id}: it had not started."
         if isinstance(answer, Job):
-            return f"Asked {now.id} to stop: the table that runs is finished first, the others are not run."
+            return f"Asked {now.id} to stop: {_then(answer)}."
     now = jobs.get(found.id) or found
     raise Refused(
         f"Job {now.id} can't be cancelled: it is {now.state}.", fix=f"`fdagent job {now.id}` shows how it ended."
     )
+
+
+def _then(job: "Job") -> str:
+    """What follows a wish to stop."""
+    from fdagent.queue.jobs import left_facts
+    from fdagent.stores.sightings import Sightings
+    from fdagent.system import SystemClock, SystemProcesses
+
+    if left_facts(job, Sightings(SystemClock()), SystemProcesses()).process_gone:
+        return "its worker is gone, so the agent cancels it when it looks next"
+    return "the table that runs is finished first, the others are not run"
 
 
 def drain(

@@ -1,6 +1,7 @@
-"""How requests look to a person.
+"""How shared records, what may happen to a record, and what a look found appear to a person.
 
-Guarantees: nothing here decides or reads anything; a run that was taken over names both agents.
+Guarantees: nothing here decides or reads anything; what another program wrote into a record is shown with every
+character escaped that a terminal would obey; what is concluded from an age is called an estimate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,30 +9,126 @@ from typing import Any
 
 from rich.text import Text
 
-from fdagent.cli import view
+from fdagent.cli.view import console, grid, sentence, state, when
+from fdagent.fleet.records import Found
+from fdagent.probe.findings import Finding, Level
+from fdagent.project.problems import printable
+from fdagent.why import Answer
+from models.agent import AgentRecord
+from models.lease import Lease
+from models.liveness import liveness
+
+LEVELS = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
+LEVEL_WIDTH = 8
+ARROW, GUARD = 2, 6
+"""How far the lines of an arrow and of its guards are indented."""
 
 
-def requests(env: str, rows: Sequence[Mapping[str, Any]], problems: Sequence[tuple[str, str]]) -> None:
-    """An environment's requests, open ones first."""
-    out = view.console()
-    if not rows:
-        out.print(f"No request lies in {env}.")
-    else:
-        shown = sorted(rows, key=lambda row: (row["state"] not in ("waiting", "accepted", "running"), row["id"]))
-        columns = ("id", "state", "held by", "tables", "deadline", "why")
-        view.grid(f"Requests of {env}", columns, [_cells(row) for row in shown])
-    for key, problem in problems:
-        out.print(Text(f"{key}: {problem}", "yellow"), soft_wrap=True)
+def agents(env: str, found: Sequence[Found[AgentRecord]]) -> None:
+    """The agents of an environment."""
+    if not found:
+        sentence(f"No agent has announced itself in {env}.")
+        return
+    columns = ("agent", "state", "estimate", "host", "since", "beat", "runs", "queue", "version", "metadata")
+    rows = [_agent(one.record, one.age) for one in found if one.record is not None]
+    if rows:
+        grid(f"Agents of {env}", columns, rows)
+        sentence("The estimate goes by the record's age on the store's clock; agents go by what they have watched.")
+    _unreadable(found)
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str | Text, ...]:
-    state = view.state(row["state"])
-    if row.get("offered"):
-        state += Text(" (offered)", "yellow")
-    tables = ", ".join(row["entities"]) if row["entities"] else "all"
-    return row["id"], state, _held(row), tables, row["deadline"] or "", row.get("error") or row.get("reason") or ""
+def _agent(record: AgentRecord, age: float | None) -> tuple[str | Text, ...]:
+    return (
+        said(record.name),
+        str(record.state),
+        state(str(liveness(record, age))),
+        said(record.host),
+        when(record.started_at),
+        ago(age),
+        said(", ".join(job.job_id or "?" for job in record.running or ())),
+        said(", ".join(f"{number} {name}" for name, number in (record.queue or {}).items())),
+        said(record.version),
+        said(record.metadata_version)[:12],
+    )
 
 
-def _held(row: Mapping[str, Any]) -> str:
-    """Each agent that held it, in order; the first hold of a run is followed by who took it over."""
-    return " → ".join(row.get("agents") or [])
+def leases(env: str, found: Sequence[Found[Lease]]) -> None:
+    """The tables that are held."""
+    if not found:
+        sentence(f"No table of {env} is held.")
+        return
+    columns = ("table", "agent", "host", "job", "taken", "renewed", "span", "op")
+    rows = [_lease(one.record, one.age) for one in found if one.record is not None]
+    if rows:
+        grid(f"Leases of {env}", columns, rows)
+        sentence("One that is not renewed for its span lapses by itself; how long ago that was is an estimate.")
+    _unreadable(found)
+
+
+def _lease(record: Lease, age: float | None) -> tuple[str, ...]:
+    return (
+        said(record.table),
+        said(record.agent),
+        said(record.host),
+        said(record.job_id),
+        when(record.acquired_at),
+        ago(age),
+        "" if record.seconds is None else f"{record.seconds:.0f} s",
+        said(record.op),
+    )
+
+
+def _unreadable(found: Sequence[Found[Any]]) -> None:
+    """Files that are no such records."""
+    for one in found:
+        if one.record is None:
+            sentence(f"{said(one.key)} can't be read: {said(one.problem)}", "yellow")
+
+
+def why(
+    about: tuple[str, str, str],
+    now: str,
+    answers: Sequence[Answer],
+    asked_by: Mapping[str, str],
+    notes: Sequence[str],
+) -> None:
+    """Each arrow from a record's state, open or shut, and each guard's answer; `about`: kind, name, environment."""
+    out = console()
+    kind, name, env = about
+    out.print(Text.assemble((f"The {kind} {said(name)} of {said(env)} is ", "bold"), state(now)))
+    for note in notes:
+        sentence(said(note), indent=ARROW)
+    for answer in answers:
+        shown = Text("open", "green") if answer.open else Text("shut", "red")
+        arrow = Text.assemble((f"{' ' * ARROW}{answer.event} -> {answer.dest}: ", "bold"), shown)
+        asker = asked_by.get(answer.event, "")
+        out.print(arrow + Text(f"  ({asker})" if asker else ""), soft_wrap=True)
+        for check in answer.checks:
+            sentence(f"{'yes' if check.held else 'no':3}  {said(check.sentence)}", indent=GUARD)
+
+
+def findings(found: Sequence[Finding]) -> None:
+    """One line for each look, and what to do where something is wrong."""
+    out = console()
+    for one in found:
+        level = (f"{one.level.value:{LEVEL_WIDTH}}", LEVELS[one.level])
+        out.print(Text.assemble(level, f"{one.what}: {said(one.sentence)}"), soft_wrap=True)
+        if one.fix:
+            sentence(f"-> {said(one.fix)}", indent=LEVEL_WIDTH)
+    wrong, known = (sum(one.level is level for one in found) for level in (Level.ERROR, Level.WARNING))
+    out.print(f"{counted(wrong, 'error')}, {counted(known, 'warning')}.")
+
+
+def said(text: str | None) -> str:
+    """What another program wrote, safe for a terminal."""
+    return printable(text or "")
+
+
+def counted(number: int, what: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def ago(seconds: float | None) -> str:
+    """An age."""
+    return "?" if seconds is None else f"{seconds:.0f} s ago"

@@ -34,9 +34,9 @@ def list_leases(env: Env, project: Project = None, config: Config = None, as_jso
         unreadable = [{"key": one.key, "problem": one.problem} for one in found if one.record is None]
         print(json.dumps({"env": env, "leases": held, "unreadable": unreadable}, indent=2))
         return
-    from fdagent.cli import view
+    from fdagent.cli import fleetview
 
-    view.leases(env, found)
+    fleetview.leases(env, found)
 
 
 def _as_json(record: "Lease", found: "Found[Lease]") -> dict[str, Any]:

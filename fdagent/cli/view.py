@@ -7,7 +7,7 @@ don't fit is printed as a block of lines for each row.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from rich import box
 from rich.cells import cell_len
@@ -17,16 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fdagent.cli.where import Where
-from fdagent.project.problems import printable
 from models.job import Job
 from models.run import RunRow
-
-if TYPE_CHECKING:
-    from fdagent.fleet.records import Found
-    from fdagent.probe.findings import Finding
-    from fdagent.why import Answer
-    from models.agent import AgentRecord
-    from models.lease import Lease
 
 STYLES = {
     "succeeded": "green",
@@ -255,117 +247,3 @@ class Worked:
         """Nothing is left to do, after so many attempts."""
         if not self.quiet:
             self._out.print("Nothing is left to do." if attempts else "Nothing was waiting.")
-
-
-def agents(env: str, found: "Sequence[Found[AgentRecord]]") -> None:
-    """The agents of an environment."""
-    from models.liveness import liveness
-
-    out = console()
-    if not found:
-        out.print(f"No agent has announced itself in {env}.")
-        return
-    rows = [
-        (
-            said(one.record.name),
-            str(one.record.state),
-            state(str(liveness(one.record, one.age))),
-            said(one.record.host),
-            when(one.record.started_at),
-            ago(one.age),
-            said(", ".join(job.job_id or "?" for job in one.record.running or ())),
-            said(", ".join(f"{number} {name}" for name, number in (one.record.queue or {}).items())),
-            said(one.record.version),
-            said(one.record.metadata_version)[:12],
-        )
-        for one in found
-        if one.record is not None
-    ]
-    columns = ("agent", "state", "estimate", "host", "since", "beat", "runs", "queue", "version", "metadata")
-    grid(f"Agents of {env}", columns, rows)
-    out.print("The estimate goes by the age of the record on the store's clock; agents go by what they have watched.")
-    unreadable(found)
-
-
-def leases(env: str, found: "Sequence[Found[Lease]]") -> None:
-    """The tables that are held."""
-    out = console()
-    if not found:
-        out.print(f"No table of {env} is held.")
-        return
-    rows = [
-        (
-            said(one.record.table),
-            said(one.record.agent),
-            said(one.record.host),
-            said(one.record.job_id),
-            when(one.record.acquired_at),
-            ago(one.age),
-            "" if one.record.seconds is None else f"{one.record.seconds:.0f} s",
-            said(one.record.op),
-        )
-        for one in found
-        if one.record is not None
-    ]
-    grid(f"Leases of {env}", ("table", "agent", "host", "job", "taken", "renewed", "span", "op"), rows)
-    out.print("A lease that is not renewed for its span lapses by itself; its age here is an estimate.")
-    unreadable(found)
-
-
-def unreadable(found: "Sequence[Found[Any]]") -> None:
-    """Files that are no such records."""
-    for one in found:
-        if one.record is None:
-            console().print(Text(f"{said(one.key)} can't be read: {said(one.problem)}", "yellow"), soft_wrap=True)
-
-
-def why(
-    kind: str,
-    name: str,
-    env: str,
-    now: str,
-    answers: "Sequence[Answer]",
-    asked_by: Mapping[str, str],
-    notes: Sequence[str],
-) -> None:
-    """Each arrow from a record's state, open or shut, and each guard's answer."""
-    out = console()
-    out.print(Text.assemble((f"The {kind} {said(name)} of {said(env)} is ", "bold"), state(now)))
-    for note in notes:
-        out.print(f"  {said(note)}", soft_wrap=True)
-    for answer in answers:
-        shown = Text("open", "green") if answer.open else Text("shut", "red")
-        asker = f"  ({asked_by[answer.event]})" if answer.event in asked_by else ""
-        out.print(Text.assemble((f"  {answer.event} -> {answer.dest}: ", "bold"), shown, asker), soft_wrap=True)
-        for check in answer.checks:
-            out.print(f"      {'yes' if check.held else 'no ':3}  {said(check.sentence)}", soft_wrap=True)
-
-
-def findings(found: "Sequence[Finding]") -> None:
-    """One line for each look, and what to do where something is wrong."""
-    out = console()
-    styles = {"ok": "green", "warning": "yellow", "error": "bold red"}
-    for one in found:
-        out.print(
-            Text.assemble((f"{one.level.value:8}", styles[one.level.value]), f"{one.what}: {said(one.sentence)}"),
-            soft_wrap=True,
-        )
-        if one.fix:
-            out.print(f"{'':8}-> {said(one.fix)}", soft_wrap=True)
-    wrong, known = (sum(one.level.value == level for one in found) for level in ("error", "warning"))
-    out.print(f"{counted(wrong, 'error')}, {counted(known, 'warning')}.")
-
-
-def said(text: str | None) -> str:
-    """What another program wrote, with every character escaped that a terminal would obey."""
-    return printable(text or "")
-
-
-def counted(number: int, what: str) -> str:
-    """`1 error`, `2 errors`."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def ago(seconds: float | None) -> str:
-    """An age."""
-    return "?" if seconds is None else f"{seconds:.0f} s ago"

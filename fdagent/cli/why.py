@@ -104,10 +104,10 @@ def why(
     if as_json:
         print(json.dumps([one.to_json() for one in found], indent=2))
         return
-    from fdagent.cli import view
+    from fdagent.cli import fleetview
 
     for one in found:
-        view.why(one.kind, one.name, one.env, one.state, one.answers, ASKED_BY[one.kind], one.notes)
+        fleetview.why((one.kind, one.name, one.env), one.state, one.answers, ASKED_BY[one.kind], one.notes)
 
 
 def _explained(place: Where, word: str) -> Explained:

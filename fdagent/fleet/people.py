@@ -10,29 +10,29 @@ Does not check who the person is: the store's rights do.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from fdagent.commit import Committed, commit
 from fdagent.errors import NotFound, Refused
 from fdagent.fleet.presence import agent_cell, agent_key
-from fdagent.fleet.records import STATUSES, SUFFIX, lease_cell, lease_key, read_all
+from fdagent.fleet.records import STATUSES, lease_cell, lease_key, read_all, status_cell
 from fdagent.ports import Clock, Ids, Store
 from fdagent.stores.sightings import Sightings
 from fdagent.stores.watched import WatchedCell
 from machines.agent import AGENT
 from machines.lease import LEASE
-from models import codec
 from models.agent import AgentFacts, AgentRecord, lost
 from models.ids import MAX_LENGTH, check_id
 from models.lease import Lease, LeaseFacts
-from models.liveness import is_lost, lost_after_seconds
+from models.liveness import LONGEST_GRACE_SECONDS, is_lost, lost_after_seconds
 from models.status import OPEN, Status
 from models.step import Refusal
 
 LONGEST_TABLE = 2 * MAX_LENGTH + 1
 """Characters of `<layer>.<table>`."""
 POLL_SECONDS = 1.0
-LONGEST_WATCH_SECONDS = 3600.0
-"""An agent whose span is longer is not watched by a command: it has to be stopped."""
+LONGEST_WATCH_SECONDS = 86_400.0 + LONGEST_GRACE_SECONDS
+"""The longest that agent.toml allows; a record that says more is not watched."""
 
 Watching = Callable[[AgentRecord, float], None]
 """Told that a watch begins, of which record, and for how many seconds at most."""
@@ -91,34 +91,49 @@ def forget_agent(store: Store, name: str, *, clock: Clock, ids: Ids, watching: W
         Refused: It lives, or an open request names it.
         GaveUp, StoreError: It is not known to be forgotten.
     """
-    inner = agent_cell(store, check_id(name, "agent"))
-    cell = WatchedCell(inner, agent_key(name), Sightings(clock), clock)
-    seen: list[AgentRecord | None] = []
-
-    def facts(record: AgentRecord | None) -> AgentFacts:
-        seen.append(record)
-        return AgentFacts(
-            by_a_person=True,
-            holder_lost=is_lost(record, cell.unchanged_seconds),
-            open_requests=names_open_request(store, name),
-        )
-
-    def ask() -> Committed[AgentRecord] | Refusal:
-        return commit(AGENT, cell, "forget", op=ids.new(), facts=facts, clock=clock, ids=ids, key=agent_key(name))
-
-    answer = ask()
+    forgetting = _Forgetting(store, check_id(name, "agent"), clock, ids)
+    answer = forgetting.ask()
     if isinstance(answer, Refusal) and {check.guard for check in answer.failed} == {lost.name}:
-        _watch(cell, clock, watching)
-        answer = ask()
-    record = seen[-1]
-    if record is None:
+        _watch(forgetting.cell, clock, watching)
+        answer = forgetting.ask()
+    if forgetting.record is None:
         raise NotFound(f"There is no record of an agent {name}.", fix="`fdagent agents ENV` lists them.")
     if isinstance(answer, Refusal):
         raise Refused(
             f"Agent {name} was not forgotten: {answer.words}.",
             fix="Stop it first with `fdagent drain` on its machine; `fdagent agents ENV` shows what it says.",
         )
-    return record
+    return forgetting.record
+
+
+@dataclass(slots=True)
+class _Forgetting:
+    """The wish to forget one agent, over one watched record."""
+
+    store: Store
+    name: str
+    clock: Clock
+    ids: Ids
+    record: AgentRecord | None = None
+    """As it was judged last."""
+    cell: WatchedCell[AgentRecord] = field(init=False)
+
+    def __post_init__(self) -> None:
+        inner = agent_cell(self.store, self.name)
+        self.cell = WatchedCell(inner, agent_key(self.name), Sightings(self.clock), self.clock)
+
+    def ask(self) -> Committed[AgentRecord] | Refusal:
+        """Judge it, and delete the record if nothing speaks against it."""
+        op, key = self.ids.new(), agent_key(self.name)
+        return commit(AGENT, self.cell, "forget", op=op, facts=self._facts, clock=self.clock, ids=self.ids, key=key)
+
+    def _facts(self, record: AgentRecord | None) -> AgentFacts:
+        self.record = record
+        return AgentFacts(
+            by_a_person=True,
+            holder_lost=is_lost(record, self.cell.unchanged_seconds),
+            open_requests=names_open_request(self.store, self.name),
+        )
 
 
 def _watch(cell: WatchedCell[AgentRecord], clock: Clock, watching: Watching) -> None:
@@ -153,5 +168,4 @@ def status_of(store: Store, request_id: str) -> Status | None:
         BadRecord, NewerContract: It can't be read.
         StoreError: The store can't be read.
     """
-    blob = store.read(f"{STATUSES}{request_id}{SUFFIX}")
-    return None if blob is None else Status.from_json(codec.parse(blob.body))
+    return status_cell(store, request_id).read()[0]

@@ -18,7 +18,9 @@ LOW_BYTES, FULL_BYTES = 1024**3, 100 * 1024**2
 """Free space below which a drive is worth a warning, and below which work is about to stop."""
 READ = 20
 """Finished jobs that are read to see whether rows can be."""
-FIX_EMPTY = "Start the agent, which makes a new one, and ask again for what waited; tables that are done are not loaded twice."
+FIX_EMPTY = (
+    "Start the agent, which makes a new one, and ask again for what waited; tables that are done are not loaded twice."
+)
 FIX_RIGHTS = "Give this user rights to it, check as the agent's own user, or name another with FABRIC_DESKTOP_HOME."
 
 

@@ -74,13 +74,12 @@ def _set_in(file: Path) -> frozenset[str]:
 
 
 def _certificate(path: Path) -> Finding:
-    what = "certificate"
     try:
         with path.open("rb"):
-            return _rights(what, path)
+            return _rights("certificate", path)
     except OSError as err:
         return error(
-            what,
+            "certificate",
             f"{path} can't be read: {(err.strerror or type(err).__name__).lower()}.",
             "Put the certificate with its private key there, readable by the agent's user alone.",
         )
@@ -88,7 +87,11 @@ def _certificate(path: Path) -> Finding:
 
 def _rights(what: str, path: Path) -> Finding:
     """May anybody but its owner and group do something with it?"""
-    if sys.platform == "win32" or not path.stat().st_mode & OTHERS:
+    try:
+        open_to_all = sys.platform != "win32" and path.stat().st_mode & OTHERS
+    except OSError as err:
+        return warning(what, f"{path} can't be looked at: {err.strerror}.", "Check as the agent's own user.")
+    if not open_to_all:
         return ok(what, f"{path} is there.")
     return warning(what, f"{path} may be read or changed by every user of this machine.", f"chmod o= '{path}'")
 

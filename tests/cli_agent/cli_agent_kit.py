@@ -23,6 +23,8 @@ from models.job import Job, JobFacts, JobState
 from models.status import RequestState, Status
 
 TABLE = "silver.orders"
+GONE = 2**22 + 1
+"""No process has this id: it is beyond Linux' largest."""
 
 
 @dataclass

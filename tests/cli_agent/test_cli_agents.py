@@ -126,7 +126,11 @@ def announced(store, clock, **changed) -> Presence:
 def forget(store, clock, told=None):
     told = [] if told is None else told
     return forget_agent(
-        store, "etl-01", clock=clock, ids=FakeIds(), watching=lambda record, seconds: told.append((record.name, seconds))
+        store,
+        "etl-01",
+        clock=clock,
+        ids=FakeIds(),
+        watching=lambda record, seconds: told.append((record.name, seconds)),
     )
 
 

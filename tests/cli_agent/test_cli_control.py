@@ -6,11 +6,12 @@ import threading
 import time
 
 import pytest
-from cli_agent_kit import Desk
+from cli_agent_kit import GONE, Desk
 
 from fdagent.daemon.agent import DRAIN
 from fdagent.daemon.home import PID, taken
 from fdagent.queue.jobs import Jobs, Worker
+from fdagent.stores.sightings import Sightings
 from models.job import JobFacts, JobState
 from models.status import RequestState
 
@@ -136,6 +137,15 @@ def test_a_job_that_runs_is_asked_to_stop_and_its_table_is_finished_first(desk):
         assert said.code == 0
         assert "the table that runs is finished first" in said.out
     assert (desk.get().state, desk.get().stop) == (JobState.RUNNING, "cancelled")
+
+
+def test_a_job_whose_worker_is_gone_is_cancelled_by_the_agent_that_takes_it_back(desk):
+    desk.running(pid=GONE)
+    assert "its worker is gone, so the agent cancels it" in desk("cancel", "job1").out
+    jobs = desk.jobs()
+    [job] = jobs.recover(Sightings(desk.clock), desk.processes)
+    jobs.database.close()
+    assert (job.state, job.reason) == (JobState.CANCELLED, "cancelled")
 
 
 @pytest.mark.parametrize("event", ["succeed", "fail", "bury", "cancel"])

@@ -127,7 +127,10 @@ def test_an_environment_in_fabric_is_refused_in_a_sentence(desk):
     (desk.project / "environments.toml").write_text(
         'format = 1\n[dev]\ntarget = "fabric"\nworkspace = "0f8fad5b-d9cb-469f-a165-70867728950e"\n'
         'vars = { landing = "landing" }\n[dev.lakehouses]\n'
-        + "".join(f'{name} = "0f8fad5b-d9cb-469f-a165-70867728950e"\n' for name in ("LH_Bronze", "LH_Silver", "LH_Gold", "LH_Meta"))
+        + "".join(
+            f'{name} = "0f8fad5b-d9cb-469f-a165-70867728950e"\n'
+            for name in ("LH_Bronze", "LH_Silver", "LH_Gold", "LH_Meta")
+        )
     )
     said = desk("lease", "list", "dev")
     assert said.code == 2

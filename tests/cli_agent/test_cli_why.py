@@ -1,7 +1,7 @@
 """Why a job or a lease does what it does, from the very guards that decide."""
 
 import pytest
-from cli_agent_kit import TABLE, Desk
+from cli_agent_kit import GONE, TABLE, Desk
 
 from fdagent.cli.why import ASKED_BY
 from fdagent.daemon.home import taken
@@ -10,9 +10,6 @@ from fdagent.fleet.records import lease_key
 from machines.registry import CHARTS
 from models.job import JobFacts
 from models.status import RequestState
-
-GONE = 2**22 + 1
-"""No process has this id: it is beyond Linux' largest."""
 
 
 def arrows(desk: Desk, *words: str) -> dict[str, dict]:
