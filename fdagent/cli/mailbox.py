@@ -112,9 +112,9 @@ def queue(
     if as_json:
         print(json.dumps({"env": env, "requests": rows, "unreadable": dict(problems)}, indent=2))
         return
-    from fdagent.cli import fleetview
+    from fdagent.cli import mailview
 
-    fleetview.requests(env, rows, problems)
+    mailview.requests(env, rows, problems)
 
 
 def _row(name: str, asked: "Request | None", status: "Status | None") -> dict[str, Any]:

@@ -10,14 +10,16 @@ Guarantees
 The only loop of the daemon is here; everything else is a bounded tick.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fdagent.commit import Audit
 from fdagent.config.settings import Settings
 from fdagent.daemon.describe import Describe
 from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
+from fdagent.daemon.mail import Mail
 from fdagent.errors import QueueDamaged
+from fdagent.fleet.look import Me
 from fdagent.fleet.presence import Presence
 from fdagent.fleet.schedules import Schedules
 from fdagent.fleet.scheduling import Scheduling
@@ -92,7 +94,18 @@ class Daemon:
             )
             for env, store in ports.stores.items()
         ]
-        self._turns = Turns(self._duties(), ports.clock, self._failed, self._works)
+        agent = settings.agent
+        self._staffing = Staffing(
+            ports.jobs,
+            ports.crew,
+            agent.name,
+            agent.concurrency,
+            agent.max_job_hours * 3600,
+            self.served,
+            ports.clock,
+            ports.tell,
+        )
+        self._turns = Turns(self._duties(instance, describe), ports.clock, self._failed, self._works)
 
     def served(self) -> tuple[str, ...]:
         """The environments whose jobs are run now."""
@@ -155,25 +168,38 @@ class Daemon:
             ports.crew.ended()
             ports.clock.sleep(LONGEST_SLEEP_SECONDS / 10)
 
-    def _duties(self) -> Sequence[Duty]:
+    def _duties(self, instance: str, describe: Describe) -> Sequence[Duty]:
+        """In the order of their turns: what was left alone is taken back before the mailbox looks at it."""
         ports, agent = self.ports, self.settings.agent
         return [
             *(Beating(presence, agent.status_seconds) for presence in self.presences),
             Wish(ports.jobs, DRAIN, self._asked),
             Recovery(ports.jobs, ports.crew, Sightings(ports.clock), ports.processes, ports.tell),
+            *self._mail(instance, describe),
             Scheduling(ports.schedules, self.served, ports.clock, ports.tell),
-            Staffing(
-                ports.jobs,
-                ports.crew,
-                agent.name,
-                agent.concurrency,
-                agent.max_job_hours * 3600,
-                self.served,
-                ports.clock,
-                ports.tell,
-            ),
+            self._staffing,
             Pruning(ports.jobs, agent.retention_days * DAY_SECONDS),
         ]
+
+    def _mail(self, instance: str, describe: Describe) -> Iterator[Duty]:
+        ports = self.ports
+        mail = Mail(
+            self.settings,
+            Me(self.settings.agent.name, instance, describe.host),
+            ports.jobs,
+            describe.watch,
+            self.served,
+            lambda env: ports.schedules.unpaused(env, ports.clock.wall()),
+            lambda: self._stopping,
+            self._staffing.look_soon,
+            ports.clock,
+            ports.ids,
+            ports.tell,
+            ports.audit,
+        )
+        for presence in self.presences:
+            if mail.serves(presence.env):
+                yield from mail.duties(presence.env, presence.store, presence)
 
     def _asked(self) -> None:
         if not self._stopping:

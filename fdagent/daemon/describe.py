@@ -5,20 +5,17 @@ its version unknown instead of stopping the beat.
 """
 
 import platform
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fdagent import __version__
 from fdagent.config.settings import Settings
-from fdagent.errors import FdagentError
 from fdagent.fleet.schedules import Schedules
+from fdagent.fleet.serving import ALL
 from fdagent.ports import Clock, Processes
-from fdagent.project.load import load_project
+from fdagent.project.watch import ProjectWatch
 from fdagent.queue.jobs import Jobs
 from models.agent import AgentRecord, AgentState, IncidentSettings, Pipeline, RunningJob
 from models.liveness import grace_for
-
-PROJECT_SECONDS = 60.0
-"""How often the project folder is read for its version."""
 
 
 @dataclass(slots=True)
@@ -32,8 +29,7 @@ class Describe:
     schedules: Schedules
     clock: Clock
     processes: Processes
-    _version: str | None = None
-    _read_at: float | None = field(default=None)
+    watch: ProjectWatch
 
     def record(self, env: str) -> AgentRecord:
         """What it says of itself in an environment, without op, state and times of its own.
@@ -56,7 +52,7 @@ class Describe:
             grace_seconds=grace_for(agent.stale_seconds),
             status_seconds=agent.status_seconds,
             env=env,
-            metadata_version=self._metadata_version(),
+            metadata_version=self.watch.version(),
             owner=agent.owner or None,
             credential=self.settings.identity.kind,
             concurrency=agent.concurrency,
@@ -66,16 +62,17 @@ class Describe:
             ),
             queue=self.jobs.counts(env),
             schedules=self.schedules.records(env, self.clock.wall()),
-            pipeline=Pipeline(enabled=False),
+            pipeline=self._pipeline(env),
             incidents=IncidentSettings(enabled=False),
         )
 
-    def _metadata_version(self) -> str | None:
-        now = self.clock.elapsed()
-        if self._read_at is None or now - self._read_at >= PROJECT_SECONDS:
-            self._read_at = now
-            try:
-                self._version = load_project(self.settings.agent.project).metadata_version
-            except FdagentError:
-                self._version = None
-        return self._version
+    def _pipeline(self, env: str) -> Pipeline:
+        """What it serves of the environment's mailbox, so that others can tell."""
+        told = self.settings.pipeline
+        return Pipeline(
+            enabled=told.enabled and env in told.environments,
+            claim=told.claim,
+            take_over=told.take_over,
+            entities=told.entities or ALL,
+            allow_backfill=told.allow_backfill,
+        )

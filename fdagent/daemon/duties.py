@@ -139,6 +139,10 @@ class Staffing:
             if self.envs() and self._may_start():
                 self._start()
 
+    def look_soon(self) -> None:
+        """Look at the queue at the next turn: this process itself has queued something."""
+        self._look_at = 0.0
+
     def _changed(self) -> bool:
         """Did the queue change, or is a look due for time's sake? Spares an idle daemon from reading the queue."""
         change, now = self.jobs.database.change(), self.clock.elapsed()

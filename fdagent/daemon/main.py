@@ -19,6 +19,7 @@ from fdagent.fleet.release import open_control
 from fdagent.fleet.schedules import Schedules
 from fdagent.project.load import load_project
 from fdagent.project.places import Places, environment_named
+from fdagent.project.watch import ProjectWatch
 from fdagent.queue.dues import Dues
 from fdagent.queue.jobs import Jobs
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
@@ -57,7 +58,8 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
     dues = Dues(jobs, home, lambda sentence: log.tell("error", "dues_unreadable", sentence))
     schedules = Schedules(settings, dues, ids, stores)
     crew = Staff(settings, home, host, instance, log, audit)
-    describe = Describe(settings, instance, host, jobs, schedules, clock, processes)
+    watch = ProjectWatch(agent.project, clock)
+    describe = Describe(settings, instance, host, jobs, schedules, clock, processes, watch)
     ports = Ports(jobs, schedules, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition)
     crew.daemon = Daemon(settings, instance, describe, ports)
     return crew.daemon

@@ -65,6 +65,7 @@ class Mailbox:
         holds_name: Does the agent record name this start?
         free: Workers that have nothing to do and nothing waiting.
         stopping: Takes no new work.
+        queued: Told that a job was queued.
     """
 
     env: str
@@ -79,6 +80,7 @@ class Mailbox:
     clock: Clock
     ids: Ids
     tell: Callable[..., None]
+    queued: Callable[[], None]
     audit: Audit | None = None
     look: Look = field(init=False)
     _ids: dict[str, str] = field(default_factory=dict)
@@ -99,14 +101,16 @@ class Mailbox:
         Raises:
             StoreError: The control root can't be looked at; nothing is claimed, and the next poll looks again.
         """
-        serving = self.serving()
         self.look.poll()
         self._free_now = self.free()
         for request_id in self.look.ended:
             self._drop_job(request_id, "cancelled", queued_only=True)
+        # What may be served is looked up only when somebody asks for something: an idle poll reads nothing.
+        serving = self.serving() if self.look.open else None
         for request_id in self._in_order():
             self._follow(request_id)
-            self._judge(request_id, serving)
+            if serving is not None:
+                self._judge(request_id, serving)
         self._sweep()
 
     def _in_order(self) -> Iterable[str]:
@@ -235,6 +239,7 @@ class Mailbox:
             if kept is not None and kept.state is JobState.CANCELLED:
                 self.jobs.ask(kept.id, "requeue", JobFacts(status_names_us=True))
         self._free_now -= 1
+        self.queued()
 
     def _drop_job(self, request_id: str, reason: str, *, queued_only: bool = False) -> None:
         """The queued job of a request that is not run here; a running one's worker stands down by itself."""
