@@ -6,7 +6,7 @@ import typer
 
 from fdagent.cli.job import find_job, open_jobs, queue
 from fdagent.cli.options import Config, Project
-from fdagent.cli.where import Where, control_root, running_agent, where
+from fdagent.cli.where import Where, control_root, person, running_agent, where
 from fdagent.errors import GaveUp, Refused
 from fdagent.ports import Clock
 
@@ -48,7 +48,7 @@ def retry(job_id: JobId, project: Project = None, config: Config = None) -> None
 
 def request_of(place: Where, job: "Job") -> "Status | None":
     """The status of the request that a job stands for; None: it stands for none, or that has no status any more."""
-    from fdagent.fleet.people import status_of
+    from fdagent.fleet.asking import status_of
 
     if not job.source.startswith(PIPELINE):
         return None
@@ -71,11 +71,30 @@ def _who_runs_it(place: Where) -> str:
 
 def cancel(job_id: JobId, project: Project = None, config: Config = None) -> None:
     """Cancel a job that waits; ask one that runs to stop after the table it is at."""
+    from models.job import FINAL
+
     place = where(project, config)
     with queue(place) as jobs:
         found = find_job(jobs, job_id)
-        said = None if jobs is None else _cancelled(jobs, found)
+        if found.source.startswith(PIPELINE) and found.state not in FINAL:
+            said = _wished(place, found)
+        else:
+            said = "" if jobs is None else _cancelled(jobs, found)
     print(said)
+
+
+def _wished(place: Where, job: "Job") -> str:
+    """Wish that the job's request is cancelled, and what to say: the request decides, wherever it is run."""
+    from fdagent.fleet.asking import post_cancel
+    from fdagent.system import SystemClock, SystemIds
+
+    request = job.source.removeprefix(PIPELINE)
+    store = control_root(place, job.env)
+    new = post_cancel(store, request, by=person(), clock=SystemClock(), ids=SystemIds())
+    asked = "Asked" if new else "It was asked before"
+    return (
+        f"{asked} that request {request} is cancelled: it ends before it starts; what runs already is finished first."
+    )
 
 
 def _cancelled(jobs: "Jobs", found: "Job") -> str:

@@ -6,6 +6,7 @@ names), the home is FABRIC_DESKTOP_HOME or `<project>/.local/agent`, and the age
 """
 
 import contextlib
+import getpass
 import os
 import socket
 import sys
@@ -60,6 +61,14 @@ def where(project: Path | None, config: Path | None = None) -> Where:
     variable = os.environ.get(HOME_VARIABLE)
     home = Path(variable).absolute() if variable else folder / ".local" / "agent"
     return Where(folder, home, agent_name(host), host)
+
+
+def person() -> str:
+    """Who gives the command: the name of this user, or its number where it has none, as in a container."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return f"user {os.getuid()}" if sys.platform != "win32" else "somebody"
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fdagent.commit import Committed, commit
 from fdagent.errors import NotFound, Refused
 from fdagent.fleet.presence import agent_cell, agent_key
-from fdagent.fleet.records import STATUSES, lease_cell, lease_key, read_all, status_cell
+from fdagent.fleet.records import STATUSES, lease_cell, lease_key, read_all
 from fdagent.ports import Clock, Ids, Store
 from fdagent.stores.sightings import Sightings
 from fdagent.stores.watched import WatchedCell
@@ -159,13 +159,3 @@ def names_open_request(store: Store, agent: str) -> bool | None:
     if any(one.record is not None and one.record.state in OPEN and one.record.agent == agent for one in found):
         return True
     return None if any(one.record is None for one in found) else False
-
-
-def status_of(store: Store, request_id: str) -> Status | None:
-    """The status of a request; None: it has none, or none any more.
-
-    Raises:
-        BadRecord, NewerContract: It can't be read.
-        StoreError: The store can't be read.
-    """
-    return status_cell(store, request_id).read()[0]

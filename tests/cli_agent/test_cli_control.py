@@ -174,6 +174,40 @@ def test_a_job_that_starts_between_the_look_and_the_wish_is_asked_to_stop(desk, 
     assert desk.get().stop == "cancelled"
 
 
+@pytest.mark.parametrize("make", ["job", "running"])
+def test_a_job_of_a_request_is_cancelled_through_its_request(desk, make):
+    getattr(desk, make)(source="pipeline:r1")
+    desk.status("r1", RequestState.ACCEPTED)
+    was = desk.get()
+    assert "Asked that request r1 is cancelled" in desk("cancel", "job1").out
+    assert "It was asked before that request r1 is cancelled" in desk("cancel", "job1").out
+    assert (desk.control / "cancel" / "r1.json").exists()
+    assert desk.get() == was
+
+
+def test_a_job_whose_request_is_gone_from_the_mailbox_says_so(desk):
+    desk.job(source="pipeline:r1")
+    said = desk("cancel", "job1")
+    assert said.code == 3
+    assert "There is no request r1." in said.err
+
+
+def test_a_job_of_a_request_that_has_ended_is_not_cancelled(desk):
+    desk.ended(source="pipeline:r1")
+    assert desk("cancel", "job1").code == 4
+    assert not (desk.control / "cancel").exists()
+
+
+def test_a_user_without_a_name_can_ask_too(desk, monkeypatch):
+    def nobody():
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    desk.job(source="pipeline:r1")
+    desk.status("r1", RequestState.ACCEPTED)
+    assert desk("cancel", "job1").code == 0
+
+
 # drain
 
 
