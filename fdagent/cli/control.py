@@ -93,7 +93,7 @@ def _wished(place: Where, job: "Job") -> str:
     new = post_cancel(store, request, by=person(), clock=SystemClock(), ids=SystemIds())
     asked = "Asked" if new else "It was asked before"
     return (
-        f"{asked} that request {request} is cancelled: it ends before it starts; what runs already is finished first."
+        f"{asked} that request {request} is cancelled: it ends unless it runs already, and a run finishes its tables."
     )
 
 
