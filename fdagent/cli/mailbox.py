@@ -1,13 +1,12 @@
 """`request` and `queue`: ask whichever agent serves an environment for a run, and see what became of each request."""
 
-import getpass
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fdagent.cli.options import Config, Json, Project
-from fdagent.cli.where import control_root, where
+from fdagent.cli.where import control_root, person, where
 from fdagent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def request(
     clock, ids = SystemClock(), SystemIds()
     store = control_root(where(project, config), env)
     if cancel:
-        new = post_cancel(store, cancel, by=getpass.getuser(), clock=clock, ids=ids)
+        new = post_cancel(store, cancel, by=person(), clock=clock, ids=ids)
         print(f"Asked that {cancel} is cancelled." if new else f"That {cancel} is cancelled was asked before.")
         return 0
     name = request_id or ids.new()[:12]
@@ -64,7 +63,7 @@ def _asked(entities: list[str], *, cascade: bool, backfill: str, minutes: float,
         cascade=cascade or None,
         backfill=backfill or None,
         deadline=now + minutes * 60,
-        submitted_by=getpass.getuser(),
+        submitted_by=person(),
         submitted_at=now,
     )
 

@@ -1,6 +1,6 @@
 """`init` and `promote`: a person sets a project up, and says which version of it may run."""
 
-import getpass
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fdagent.cli.options import Config, Project
-from fdagent.cli.where import where
+from fdagent.cli.where import person, where
 from fdagent.errors import UsageError
 
 
@@ -19,7 +19,7 @@ def init(
     from fdagent.project.scaffold import write_scaffold
 
     write_scaffold(folder)
-    go = "" if folder == Path() else f"cd {folder} && "
+    go = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
     print(f"A metadata project is in {folder.resolve()}. Next:")
     print(f"  {go}fdagent promote dev && fdagent enqueue dev && fdagent run --until-idle")
 
@@ -57,7 +57,7 @@ def promote(
         loaded.metadata_version,
         shown=shown,
         git_commit=git_commit(loaded.root),
-        by=getpass.getuser(),
+        by=person(),
         clock=clock,
         ids=ids,
     )
