@@ -1,7 +1,8 @@
 """The root of every error a person can meet. The whole tree is drawn in `fdagent/errors.py`.
 
 Guarantees: an error is a sentence (what happened and where) with, where there is one, a second sentence
-(what to do), an exit code and a likely category. It never carries a secret: whoever raises it sees to that.
+(what to do), an exit code and a likely category; it can always be written as UTF-8. It never carries a secret:
+whoever raises it sees to that.
 """
 
 from enum import StrEnum
@@ -35,12 +36,17 @@ class FdagentError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, what: str, *, fix: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.fix = fix
+        self.what = _encodable(what)
+        self.fix = _encodable(fix)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         return f"{self.what} {self.fix}" if self.fix else self.what
+
+
+def _encodable(sentence: str) -> str:
+    """The sentence with lone surrogates escaped: Python's form of a file's name that is no text, which no file takes."""
+    return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class InvalidInput(FdagentError):

@@ -55,21 +55,29 @@ def enqueue(
     as_json: Json = False,
 ) -> None:
     """Put a job into the queue; it works while an agent runs, too."""
+    from fdagent.fleet.release import open_control, promoted_version
     from fdagent.project import graph
     from fdagent.project.load import load_project
-    from fdagent.project.places import environment_named, require_local
+    from fdagent.project.places import Places, environment_named
+    from fdagent.project.release import check_promoted
+    from fdagent.system import SystemClock, SystemIds
 
     if backfill not in {"", "full"}:
         raise UsageError(f"--backfill {backfill!r} is not known.", fix="Use --backfill full.")
     place = where(project, config)
     loaded = load_project(place.project)
-    require_local(environment_named(loaded, env))
+    environment = environment_named(loaded, env)
+    places = Places(loaded, environment)
     chosen = graph.select(loaded, entities or (), cascade=cascade)
+    # Asked here already, since a job of what was not promoted would only fail.
+    control = open_control(places, clock=SystemClock(), ids=SystemIds())
+    check_promoted(loaded, environment, promoted_version(control))
     job = put(place, env, tuple(entities or ()), cascade=cascade, backfill=bool(backfill))
     if as_json:
         print(json.dumps({"id": job.id, "state": str(job.state), "entities": [entity.name for entity in chosen]}))
         return
-    print(f"Queued {job.id}: {len(chosen)} tables of {env}. Run it with `fdagent run --until-idle`.")
+    tables = f"{len(chosen)} table{'' if len(chosen) == 1 else 's'}"
+    print(f"Queued {job.id}: {tables} of {env}. Run it with `fdagent run --until-idle`.")
 
 
 def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, backfill: bool) -> "Job":

@@ -6,6 +6,7 @@ JSON on stdout too. A call imports only the module of the command it names.
 """
 
 import importlib
+import io
 import json
 import sys
 from typing import Any
@@ -44,22 +45,31 @@ INTERRUPTED = 130
 
 def fdagent() -> None:
     """The `fdagent` command."""
+    _printable_streams()
     words = sys.argv[1:]
     sys.exit(run(commands(words), words))
 
 
 def fabric_desktop() -> None:
     """The `fabric-desktop` command: its `agent` group is the same commands under their published name."""
+    _printable_streams()
     words = sys.argv[1:]
     app = _app("Fabric Desktop's commands.")
     app.add_typer(commands(words[1:]), name="agent")
     sys.exit(run(app, words))
 
 
+def _printable_streams() -> None:
+    """Let no character end a command: a file's name that is no text, or an ellipsis where the terminal has none."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def commands(words: list[str]) -> typer.Typer:
     """The app with the command that `words` name, or with every command when they name none (so that help lists all)."""
     app = _app("Run a metadata project unattended: Delta tables in OneLake or local folders, no server.")
-    named = next((word for word in words if not word.startswith("-")), "")
+    named = words[0] if words else ""
     for name in [named] if named in COMMANDS else COMMANDS:
         command = getattr(importlib.import_module(f"fdagent.cli.{COMMANDS[name]}"), name)
         if isinstance(command, typer.Typer):

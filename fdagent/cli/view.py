@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fdagent.cli.where import Where
+from fdagent.project.problems import printable
 from models.job import Job
 from models.run import RunRow
 
@@ -67,42 +68,47 @@ def grid(
         wrap: Columns of text that may go on in the next line.
     """
     out, cells = console(), [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    widest = {
-        number: max(cell_len(name), *(row[number].cell_len for row in cells))
-        for number, name in enumerate(columns)
-        if any(row[number].plain for row in cells)
-    }
-    free = [number for number in widest if columns[number] in (*cut, *wrap)]
-    room = out.width - sum(width + GAP for number, width in widest.items() if number not in free)
+    kept = [number for number, _ in enumerate(columns) if any(row[number].plain for row in cells)]
+    columns, cells = [columns[number] for number in kept], [[row[number] for number in kept] for row in cells]
+    widest = [max(cell_len(cell.plain) for cell in column) for column in zip(map(Text, columns), *cells, strict=True)]
+    free = [width for name, width in zip(columns, widest, strict=True) if name in (*cut, *wrap)]
+    each = (out.width + GAP - sum(width + GAP for width in widest) + sum(free)) // max(len(free), 1)
     out.print(Text(f"\n{title}", "bold"))
-    if any(room // len(free) < min(widest[number], LEAST_TEXT) for number in free) or room + GAP < 0:
-        _blocks(out, columns, [[(number, row[number]) for number in widest if row[number].plain] for row in cells])
+    if each < max((min(width, LEAST_TEXT) for width in free), default=0):
+        _blocks(out, columns, cells)
         return
+    for name, *column in zip(columns, *cells, strict=True):
+        for cell in column if name in cut else ():
+            cell.truncate(each, overflow="ellipsis")
+    out.print(_table(columns, cells, right, (*cut, *wrap)))
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Text]], right: Sequence[str], free: Sequence[str]) -> Table:
     # SIMPLE_HEAD puts one space of the gap between two columns by itself.
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
-    for number in widest:
-        justify: Literal["left", "right"] = "right" if columns[number] in right else "left"
-        table.add_column(columns[number], justify=justify, overflow="fold", no_wrap=number not in free)
-    for row in cells:
-        for number in free:
-            if columns[number] in cut:
-                row[number].truncate(room // len(free), overflow="ellipsis")
-        table.add_row(*(row[number] for number in widest))
-    out.print(table)
+    for name in columns:
+        justify: Literal["left", "right"] = "right" if name in right else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name not in free)
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
-def _blocks(out: Console, columns: Sequence[str], rows: Sequence[Sequence[tuple[int, Text]]]) -> None:
-    """A block of lines for each row."""
+def _blocks(out: Console, columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+    """A block of lines for each row, without its empty cells."""
     label = max(map(len, columns))
     for row in rows:
-        for line, (number, cell) in enumerate(row):
-            out.print(Text.assemble((f"  {columns[number]:{label}}  ", "" if line else "bold"), cell), soft_wrap=True)
+        style = "bold"
+        for name, cell in zip(columns, row, strict=True):
+            if cell.plain:
+                out.print(Text.assemble((f"  {name:{label}}  ", style), cell), soft_wrap=True)
+                style = ""
         out.print()
 
 
 def sentence(text: str, style: str = "", *, indent: int = 0) -> None:
     """Print a sentence; on a terminal its next lines are indented, too."""
-    out = console()
+    out, text = console(), printable(text)
     if out.is_terminal:
         out.print(Padding(Text(text, style), (0, 0, 0, indent), expand=False))
     else:
@@ -152,7 +158,7 @@ def status(place: Where, counts: Mapping[str, int], unfinished: Sequence[Job], f
     if finished:
         ended = [(job.id, state(job.state), job.env, what(job), when(job.finished_at)) for job in finished]
         grid("Last jobs", ("id", "state", "env", "tables", "ended"), ended, cut=("tables",))
-    troubled = [(job.id, reason) for job in (*unfinished, *finished) if (reason := job.error or job.reason)]
+    troubled = [(job.id, reason) for job in (*unfinished, *finished) if (reason := printable(job.error or job.reason))]
     if troubled:
         grid("What went wrong", ("job", "why"), troubled, wrap=("why",))
 
@@ -202,9 +208,12 @@ def job(found: Job) -> None:
     if found.error:
         out.print("  error")
         sentence(found.error, "red" if found.finished_at else "yellow", indent=4)
-    rows = [(name, state(at.get("state", "")), f"{at.get('rows', 0):,}") for name, at in found.tables.items()]
+    rows = [
+        (name, state(at.get("state", "")), number(at.get("rows", 0)), printable(at.get("error", "")))
+        for name, at in found.tables.items()
+    ]
     if rows:
-        grid("Its tables", ("table", "state", "rows written"), rows, right=("rows written",))
+        grid("Its tables", ("table", "state", "rows written", "why"), rows, right=("rows written",), wrap=("why",))
 
 
 class Worked:
@@ -217,8 +226,12 @@ class Worked:
     def job(self, found: Job, said: str) -> None:
         """A job began, ended or was recovered."""
         self.failed += said.startswith(("failed", "dead", "cancelled"))
-        if not self.quiet:
-            self._out.print(Text.assemble((f"job {found.id} ", "bold"), said), soft_wrap=True)
+        if self.quiet:
+            return
+        ended, _, why = said.partition(". ")
+        self._out.print(Text.assemble((f"job {found.id} ", "bold"), ended), soft_wrap=True)
+        if why:
+            sentence(why, STYLES.get(ended, ""), indent=6)
 
     def row(self, row: RunRow) -> None:
         """A table ended."""
@@ -241,7 +254,7 @@ class Worked:
 
     def trouble(self, sentence: str) -> None:
         """Something a person should know."""
-        self._out.print(Text(sentence, "yellow"), soft_wrap=True)
+        self._out.print(Text(printable(sentence), "yellow"), soft_wrap=True)
 
     def end(self, attempts: int) -> None:
         """Nothing is left to do, after so many attempts."""

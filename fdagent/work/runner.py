@@ -239,7 +239,8 @@ class Runner:
         self._ended(outcome.row, retryable=outcome.retryable)
 
     def _ended(self, row: RunRow, *, retryable: bool) -> None:
-        self._tables[row.entity] = {"state": str(row.status), "run_id": row.run_id, "rows": row.rows_written}
+        ended = {"state": str(row.status), "run_id": row.run_id, "rows": row.rows_written}
+        self._tables[row.entity] = ended if row.status in DONE else {**ended, "error": row.error}
         self._unstored.append(row)
         self.told(row)
         if row.status is RunStatus.FAILED:
@@ -273,11 +274,12 @@ class Runner:
             return End(self._tables, rows)
         name, why, _ = self._failed[0]
         sentence, category = (why.error, why.category) if isinstance(why, RunRow) else (str(why), str(why.category))
+        named = sentence if name in sentence else f"{name}: {sentence}"
         more = f" (and {len(self._failed) - 1} more)" if len(self._failed) > 1 else ""
         return End(
             self._tables,
             rows,
-            error=f"{name}: {sentence}{more}",
+            error=f"{named}{more}",
             category=category,
             retryable=any(retryable for _, _, retryable in self._failed),
             unspent=all(isinstance(why, TableBusy) for _, why, _ in self._failed),

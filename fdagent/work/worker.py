@@ -28,7 +28,7 @@ from fdagent.work.leases import Holder
 from fdagent.work.requesthold import RequestHold
 from fdagent.work.runner import Agent, End, Runner, Stopped, Wishes
 from fdagent.work.tablehold import TableHolds
-from models.job import Job, JobFacts
+from models.job import Job, JobFacts, JobState
 from models.run import RunRow
 from models.step import Refusal
 
@@ -136,7 +136,8 @@ class Work:
     def recover(self) -> None:
         """Take back what nobody runs any more."""
         for job in self.jobs.recover(self.sightings, self.processes):
-            self.told.job(job, f"recovered: {job.error or job.reason}")
+            back = "recovered" if job.state is JobState.QUEUED else str(job.state)
+            self.told.job(job, f"{back}. {job.error or job.reason}")
 
     def work_off(self) -> int:
         """Run what is due, one job after the other; how many attempts that were."""
