@@ -191,7 +191,7 @@ class Schedules:
         self.dues.change(self.named(schedule_id).id, lambda was: replace(was, paused_until=until))
 
     def resume(self, schedule_id: str, now: float) -> None:
-        """A person's wish: it is counted from now, whether it was paused, or its marks are ahead of the clock.
+        """A person's wish: no pause any more, and marks that no clock set back explains are not believed.
 
         Raises:
             NotFound: There is no such schedule.
@@ -199,7 +199,9 @@ class Schedules:
 
         def resumed(was: Standing) -> Standing:
             paused = None if was.paused_until is None else min(was.paused_until, now)
-            return replace(was, paused_until=paused, mark=min(was.mark, now), floor=min(was.floor, now))
+            if was.floor <= now:
+                return replace(was, paused_until=paused)
+            return replace(was, paused_until=paused, mark=now, floor=now)
 
         self.dues.change(self.named(schedule_id).id, resumed)
 

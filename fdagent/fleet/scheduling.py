@@ -55,7 +55,7 @@ class Scheduling:
         """
         dues, now = self.schedules.dues, self.clock.wall()
         seen = dues.jobs.database.change(), tuple(self.envs())
-        if seen == self._seen and self._since <= now < self._wake:
+        if seen == self._seen and self._since <= now < self._wake and not dues.unsaved:
             return
         if self._seen is None:
             self._leave_others()

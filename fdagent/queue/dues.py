@@ -187,10 +187,10 @@ class Dues:
         try:
             found = _from_text(self._file.read_bytes())
         except FileNotFoundError:
-            found = []
-        except (OSError, ValueError) as err:
+            found, self.unsaved = [], True
+        except (OSError, ValueError, RecursionError) as err:
             self._tell(f"{self._file} can't be read and is written anew: {err}")
-            found = []
+            found, self.unsaved = [], True
         self._adopt(found)
         self._adopted = True
 
