@@ -144,10 +144,12 @@ class Agent:
         self.out = self.config.with_suffix(".out")
         self.process: subprocess.Popen[bytes] | None = None
         self._database: Database | None = None
+        self._starts = 0
 
     def start(self, *faults: Mapping[str, Any]) -> "Agent":
         """Start `fdagent run`; its output goes to `out`."""
         path = os.pathsep.join(filter(None, [FAULTS, os.environ.get("PYTHONPATH", "")]))
+        self._starts = len(self.log("started"))
         own = {"PYTHONPATH": path, "FDAGENT_FAULTS": json.dumps(faults)} if faults else {}
         with self.out.open("ab") as out:
             self.process = subprocess.Popen(
@@ -156,6 +158,11 @@ class Agent:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **dict.fromkeys(SECRET_VARIABLES, CANARY), **own},
             )
+        return self
+
+    def up(self) -> "Agent":
+        """Wait until it says that it has started: from then on it ends in order when it is asked to."""
+        until(lambda: len(self.log("started")) > self._starts, "it has started")
         return self
 
     @property
@@ -203,9 +210,14 @@ class Agent:
                 child.kill()
             self.process.kill()
             self.process.wait()
-        if self._database is not None:
-            self._database.close()
+        self.close_queue()
         assert not holding_canary(self.site.root.parent)
+
+    def close_queue(self) -> None:
+        """Close this process's connection to its queue; the next look opens another."""
+        database, self._database = self._database, None
+        if database is not None:
+            database.close()
 
     @property
     def jobs(self) -> Jobs:
