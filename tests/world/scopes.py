@@ -1,0 +1,105 @@
+"""The named scopes: what is searched, and what is run with seeds."""
+
+from dataclasses import replace
+
+from . import jobs, leases, mailbox
+from .landing import OneEffect, lands
+from .process import Program
+from .state import BASE, Scope
+
+
+def _landing(name: str, *, merge: bool, keys=(("R",), ("R",)), **options) -> Scope:
+    programs = tuple(
+        Program(letter, tuple(lands(key, merge=merge) for key in mine), machine=f"m{letter}", agent=letter)
+        for letter, mine in zip("abc", keys, strict=False)
+    )
+    return Scope(name, programs, (OneEffect(),), tables=("t",), **options)
+
+
+SCOPES = {
+    scope.name: scope
+    for scope in (
+        _landing("append", merge=False, foreign=1, cleans=1),
+        _landing("merge", merge=True, foreign=1, cleans=1),
+        _landing("append-keys", merge=False, keys=(("R", "local"), ("S", "R"))),
+        _landing("merge-keys", merge=True, keys=(("R", "local"), ("S", "R"))),
+    )
+}
+
+
+def _leases(name: str, machines: tuple[str, str], duties=("take", "keep", "release"), **options) -> Scope:
+    programs = tuple(
+        Program(letter, tuple(getattr(leases, duty) for duty in duties), machine=machine, agent=machine)
+        for letter, machine in zip("ab", machines, strict=True)
+    )
+    return Scope(name, programs, (leases.OneBeliever(),), **{"tick": leases.TICK, "until": 9.0} | options)
+
+
+for _scope in (
+    _leases("lease", ("ma", "mb")),
+    _leases("lease-workers", ("m", "m")),
+):
+    SCOPES[_scope.name] = _scope
+
+
+def _requests(name: str, **options) -> Scope:
+    programs = tuple(
+        Program(letter, (mailbox.poll, mailbox.run, mailbox.idle), machine=f"m{letter}", agent=letter) for letter in "ab"
+    )
+    records = {
+        mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.DEADLINE),
+        "agents/a.json": mailbox.agent_body("a", "a-0", "first", 0.0),
+        "agents/b.json": mailbox.agent_body("b", "b-0", "first", 0.0),
+    }
+    given = {
+        "tick": mailbox.TICK,
+        "lockstep": True,
+        "faults": frozenset({"late", "twice", "crash", "sent", "stall", "mute"}),
+        "until": mailbox.HORIZON,
+        "records": records,
+        "constant": ("requests/", "cancel/"),
+        "by_itself": mailbox.beats,
+        "ended": mailbox.ended,
+    }
+    return Scope(name, programs, (mailbox.Finals(),), **given | options)
+
+
+for _scope in (_requests("request"),):
+    SCOPES[_scope.name] = _scope
+
+
+def _with(scope: Scope, name: str, programs: tuple[Program, ...], **options) -> Scope:
+    return replace(scope, name=name, programs=programs, **options)
+
+
+_REQUEST = SCOPES["request"]
+_A, _B = _REQUEST.programs
+for _scope in (
+    _with(_REQUEST, "request-cancel", (_A, _B), by_itself=mailbox.beats_and_wish),
+    _with(_REQUEST, "request-retry", (replace(_A, duties=(mailbox.flaky, *_A.duties)), _B)),
+    _with(_REQUEST, "request-kills", (_A, _B), faults=frozenset({"crash"}), budget=2, boots=3),
+):
+    SCOPES[_scope.name] = _scope
+
+
+def _jobs(name: str, others: tuple[Program, ...] = (), **options) -> Scope:
+    worker = (jobs.work, jobs.renew, jobs.run)
+    programs = (
+        Program("w1", worker, machine="m"),
+        Program("w2", worker, machine="m"),
+        *others,
+    )
+    given = {
+        "machines": {"m": jobs.machine_with(jobs.JOB)},
+        "tables": ("t",),
+        "tick": jobs.TICK,
+        "until": 30.0,
+        "lockstep": True,
+        "faults": frozenset({"late", "twice", "crash", "sent", "stall"}),
+        "ended": jobs.ended,
+    }
+    return Scope(name, programs, (OneEffect(), leases.OneBeliever(), jobs.JobFinals()), **given | options)
+
+
+for _scope in (_jobs("job"), _jobs("job-stop", (Program("p", (jobs.ask_to_stop,), machine="m"),))):
+    SCOPES[_scope.name] = _scope
