@@ -14,7 +14,7 @@ demo: $(VENV)/.run
 	$(BIN)/fdagent demo
 
 test: $(VENV)/.dev azurite
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -201,7 +201,7 @@ def test_a_name_that_is_no_agents_is_refused_before_the_store_is_asked(clock):
         forget_agent(None, "..", clock=clock, ids=FakeIds(), watching=lambda *_: None)
 
 
-@pytest.mark.parametrize("state", [*FINAL])
+@pytest.mark.parametrize("state", sorted(FINAL))
 def test_a_request_that_ended_names_nobody(store, state):
     put(store, "r1", state)
     assert names_open_request(store, "etl-01") is False
