@@ -174,6 +174,7 @@ def _progress(step: RequestStep) -> dict[str, Any]:
     """What is reported, where it is: what is not keeps its value."""
     facts = step.facts
     told = {
+        "attempt": facts.attempt,
         "entities": facts.entities,
         "tables": facts.tables,
         "run_ids": facts.run_ids,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fdagent.commit import Audit
 from fdagent.config.schedules import Schedule
 from fdagent.config.settings import Settings
+from fdagent.errors import BadRecord, NewerContract
 from fdagent.fleet.look import Me
 from fdagent.fleet.mailbox import Mailbox, Patience
 from fdagent.fleet.presence import Presence, Standing
@@ -59,7 +60,7 @@ class Mail:
             env,
             store,
             self.me,
-            lambda: Serving(env, settings.pipeline, self.watch.project(), promoted_version(store)),
+            lambda: Serving(env, settings.pipeline, self.watch.project(), _promoted(store)),
             lambda: presence.standing is Standing.PRESENT,
             self.free,
             self.stopping,
@@ -92,3 +93,11 @@ class Mail:
         concurrency = self.settings.agent.concurrency
         busy = len(self.jobs.running()) + self.jobs.due(self.served(), concurrency + 1)
         return concurrency - busy
+
+
+def _promoted(store: Store) -> str:
+    """The promoted version; none while the record of it can't be read as one, which keeps nothing else from going on."""
+    try:
+        return promoted_version(store)
+    except (BadRecord, NewerContract):
+        return ""

@@ -2,17 +2,18 @@
 
 Guarantees: what is answered is of one listing, each record as it was read for the etag it was listed with or a newer
 one; a record that can't be read as one is there with its problem, and hides no other. A listing that fails changes
-nothing of what is known. Writes nothing.
+nothing of what is known, and what changed is told until somebody has taken note of it. A file whose name no record may
+have is named and never opened. Writes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from fdagent.errors import BadRecord, NewerContract
-from fdagent.ports import Clock, Entry, Store
+from fdagent.errors import BadKey, BadRecord, NewerContract
+from fdagent.ports import Blob, Clock, Entry, Store
+from fdagent.stores.keys import check_key
 from fdagent.stores.sightings import Sightings
-from models.ids import id_problem
 
 R = TypeVar("R")
 SUFFIX = ".json"
@@ -38,6 +39,7 @@ class Folder(Generic[R]):
         prefix: Such as `requests/`.
         parse: Bytes to a record; raises BadRecord or NewerContract.
         sightings: Told of every file at every poll; None where nobody asks how long a file has stayed the same.
+        problem: What is wrong with an id, whatever the file holds; empty: nothing.
     """
 
     store: Store
@@ -45,9 +47,11 @@ class Folder(Generic[R]):
     parse: Callable[[bytes], R]
     clock: Clock
     sightings: Sightings | None = None
+    problem: Callable[[str], str] = lambda _name: ""
     files: dict[str, File[R]] = field(default_factory=dict)
-    changed: set[str] = field(default_factory=set)
-    """Ids that were new, changed or gone at the last poll."""
+    strange: frozenset[str] = frozenset()
+    """Keys in the folder that no record may have."""
+    _changed: set[str] = field(default_factory=set)
     _last: Sequence[Entry] | None = None
 
     def poll(self) -> Mapping[str, File[R]]:
@@ -60,33 +64,61 @@ class Folder(Generic[R]):
         entries = self.store.list(self.prefix)
         if self.sightings is not None:
             self.sightings.listed(self.prefix, entries, asked=asked)
-        self.changed = set()
         if entries is self._last:
             return self.files
         there = {}
+        strange = set()
         for entry in entries:
+            if not entry.key.endswith(SUFFIX):
+                continue
             name = entry.key[len(self.prefix) : -len(SUFFIX)]
-            if entry.key.endswith(SUFFIX) and not id_problem(name):
+            if name in self.files or ("/" not in name and _may_be(entry.key)):
                 there[name] = entry
+            else:
+                strange.add(entry.key)
         for name in [name for name in self.files if name not in there]:
             del self.files[name]
-            self.changed.add(name)
+            self._changed.add(name)
         for name, entry in there.items():
             known = self.files.get(name)
             if known is None or known.etag != entry.etag:
                 self._read(name, entry)
+        self.strange = frozenset(strange)
         self._last = entries
         return self.files
 
+    @property
+    def changed(self) -> frozenset[str]:
+        """Ids that were new, changed or gone since somebody took note."""
+        return frozenset(self._changed)
+
+    def noted(self) -> None:
+        """What changed has been taken note of."""
+        self._changed.clear()
+
+    def met(self, name: str, key: str, blob: Blob) -> File[R]:
+        """The file that these bytes are, which have just been read."""
+        problem, record, newer = self.problem(name), None, False
+        if not problem:
+            try:
+                record = self.parse(blob.body)
+            except (BadRecord, NewerContract) as err:
+                problem, newer = str(err), isinstance(err, NewerContract)
+        self.files[name] = File(key, blob.etag, record, problem, newer=newer)
+        return self.files[name]
+
     def _read(self, name: str, entry: Entry) -> None:
-        self.changed.add(name)
+        self._changed.add(name)
         blob = self.store.read(entry.key)
         if blob is None:
             self.files.pop(name, None)
-            return
-        try:
-            self.files[name] = File(entry.key, blob.etag, self.parse(blob.body))
-        except NewerContract as err:
-            self.files[name] = File(entry.key, blob.etag, None, str(err), newer=True)
-        except BadRecord as err:
-            self.files[name] = File(entry.key, blob.etag, None, str(err))
+        else:
+            self.met(name, entry.key, blob)
+
+
+def _may_be(key: str) -> bool:
+    try:
+        check_key(key)
+    except BadKey:
+        return False
+    return True

@@ -15,6 +15,7 @@ from fdagent.fleet.serving import Resolved
 from fdagent.ports import Clock, Store
 from fdagent.stores.sightings import Sightings
 from models.agent import AgentRecord
+from models.ids import id_problem, shown
 from models.liveness import Liveness, is_gone, liveness, serves
 from models.slot import OPEN_SECONDS, Request, deadline_of
 from models.status import FINAL, Status
@@ -28,6 +29,11 @@ class Me:
     agent: str
     instance: str
     host: str
+
+
+def _bad_id(name: str) -> str:
+    problem = id_problem(name)
+    return f"The request id {shown(name)} {problem}." if problem else ""
 
 
 @dataclass(slots=True)
@@ -49,11 +55,12 @@ class Look:
     _cancels: Folder[Wish] = field(init=False)
     _agents: Folder[AgentRecord] = field(init=False)
     _first_seen: dict[str, float] = field(default_factory=dict)
+    """By the store's clock: until that is known, nothing has a deadline of this reader's making."""
     _twins: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self._sightings, self._starts = Sightings(self.clock), Sightings(self.clock)
-        self._requests = Folder(self.store, REQUESTS, parser(Request), self.clock)
+        self._requests = Folder(self.store, REQUESTS, parser(Request), self.clock, problem=_bad_id)
         self._statuses = Folder(self.store, STATUSES, parser(Status), self.clock)
         self._cancels = Folder(self.store, CANCELS, Wish.from_body, self.clock, self._sightings)
         self._agents = Folder(self.store, AGENTS, parser(AgentRecord), self.clock, self._sightings)
@@ -64,22 +71,27 @@ class Look:
         Raises:
             StoreError: It could not all be looked at.
         """
-        for folder in (self._agents, self._cancels, self._requests, self._statuses):
+        folders = (self._agents, self._cancels, self._requests, self._statuses)
+        for folder in folders:
             folder.poll()
         for name, agent in self._agents.files.items():
             if agent.record is not None and agent.record.instance is not None:
                 self._starts.seen(name, agent.record.instance)
         changed = self._requests.changed | self._statuses.changed
         for name in changed:
-            self._first_seen.setdefault(name, self.store_now() or self.clock.wall())
             self._place(name)
         self.ended = {name for name in self._statuses.changed if self._is_final(name)}
+        now = self.store_now()
         for name in self.open:
+            if now is not None:
+                self._first_seen.setdefault(name, now)
             file = self._requests.files.get(name)
             if file is not None and file.record is None:
                 self._sightings.seen(file.key, file.etag)
         if changed:
             self._twins = frozenset(self._later_twins())
+        for folder in folders:
+            folder.noted()
 
     def _place(self, name: str) -> None:
         known = name in self._requests.files or name in self._statuses.files
@@ -96,11 +108,16 @@ class Look:
         return status is not None and status.record is not None and status.record.state in FINAL
 
     def _later_twins(self) -> Iterator[str]:
-        """Of open ids equal but for case, all but the first by byte order, where nobody has taken them."""
-        first: dict[str, str] = {}
-        for name in sorted(self.open):
-            if first.setdefault(name.casefold(), name) != name and name not in self._statuses.files:
+        """Of ids equal but for case, those nobody has taken: all but the first by byte order, or all if one has a status."""
+        unclaimed = [name for name in sorted(self.open) if name not in self._statuses.files]
+        first = {name.casefold(): name for name in self._statuses.files} if unclaimed else {}
+        for name in unclaimed:
+            if first.setdefault(name.casefold(), name) != name:
                 yield name
+
+    def strange(self) -> frozenset[str]:
+        """Keys of files whose names no request may have."""
+        return self._requests.strange | self._cancels.strange
 
     def store_now(self) -> float | None:
         """The store's clock, in epoch seconds; None when its offset is not known."""
@@ -110,15 +127,12 @@ class Look:
     def request(self, name: str, *, fresh: bool) -> File[Request] | None:
         """The request's file; None when there is none."""
         known = self._requests.files.get(name)
-        if not fresh:
+        if not fresh or id_problem(name):
             return known
         blob = self.store.read(request_key(name))
         if blob is None or (known is not None and blob.etag == known.etag):
             return None if blob is None else known
-        try:
-            return File(request_key(name), blob.etag, parser(Request)(blob.body))
-        except (BadRecord, NewerContract) as err:
-            return File(request_key(name), blob.etag, None, str(err))
+        return self._requests.met(name, request_key(name), blob)
 
     def status(self, name: str) -> File[Status] | None:
         """The status as last seen."""
@@ -181,7 +195,8 @@ class Look:
 
     def nobody_else(self, request: Request, resolved: Resolved | None) -> bool:
         """Is it certain that no other agent that may live would ever serve it? The version passes by itself."""
-        return all(
+        unreadable = any(file.record is None for file in self._agents.files.values())
+        return not unreadable and all(
             state in (Liveness.LOST, Liveness.STOPPED) or self._serves(record, request, resolved) is False
             for record, state in self._others()
         )

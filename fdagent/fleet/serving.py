@@ -4,7 +4,7 @@ Guarantees: pure over the settings and the project as they are given; what can't
 may not serve it leaves to those that may.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fdagent.config.schedules import Pipeline
 from fdagent.errors import NotFound
@@ -32,6 +32,8 @@ class Serving:
     pipeline: Pipeline
     project: Project | None
     promoted: str
+    _known: dict[tuple[tuple[str, ...], bool], Resolved] = field(default_factory=dict, compare=False, repr=False)
+    """What was resolved before, of this very project."""
 
     @property
     def globs(self) -> tuple[str, ...]:
@@ -47,8 +49,15 @@ class Serving:
         """What the request means; nothing is said about another version than the promoted one."""
         if self.project is None or not self.version_fits:
             return Resolved(None)
+        asked = (request.entities or (), bool(request.cascade))
+        if asked not in self._known:
+            self._known[asked] = self._resolve(self.project, *asked)
+        return self._known[asked]
+
+    @staticmethod
+    def _resolve(project: Project, entities: tuple[str, ...], cascade: bool) -> Resolved:
         try:
-            chosen = graph.select(self.project, request.entities or (), cascade=bool(request.cascade))
+            chosen = graph.select(project, entities, cascade=cascade)
         except NotFound:
             return Resolved(None, unknown=True)
         return Resolved(tuple(entity.name for entity in chosen))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from fdagent.commit import Audit, Committed, commit
 from fdagent.config.schedules import Schedule
+from fdagent.errors import FdagentError
 from fdagent.fleet.due import Times
 from fdagent.fleet.records import request_cell, request_key
 from fdagent.ports import Clock, Ids, Store
@@ -95,15 +96,23 @@ class Posting:
         """Post what is due.
 
         Raises:
-            StoreError: The control root can't be reached; tried again at the next turn, while the slot is open.
+            FdagentError: The first of what went wrong, after the other schedules had their turn; tried again at the
+                next one, while the slot is open.
         """
         offset = self.store.clock_offset()
         if offset is None:
             return
+        failed: FdagentError | None = None
         for schedule in self.schedules():
-            slot = slot_at(schedule, self.clock.wall() + offset)
-            if slot is not None and self._done.get(schedule.id) != slot.id:
-                self._post(slot)
+            try:
+                slot = slot_at(schedule, self.clock.wall() + offset)
+                if slot is not None and self._done.get(schedule.id) != slot.id:
+                    self._post(slot)
+            except FdagentError as err:
+                # One that can't be posted, such as one of an unknown time zone, keeps no other from it.
+                failed = failed or err
+        if failed is not None:
+            raise failed
 
     def _post(self, slot: Slot) -> None:
         def facts(_: Request | None) -> SlotFacts:

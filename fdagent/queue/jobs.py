@@ -257,6 +257,11 @@ class Jobs:
         sql = f"{SELECT} where state = ? order by not_before limit {LISTED_AT_MOST}"
         return [from_row(row) for state in ("running", "queued") for row in self.database.rows(sql, state)]
 
+    def unfinished_of(self, start: str) -> list[Job]:
+        """Unfinished jobs whose dedupe key begins with `start`."""
+        sql = f"{SELECT} where state in ('queued', 'running') and dedupe_key between ? and ?"
+        return [from_row(row) for row in self.database.rows(sql, start, f"{start}\U0010ffff")]
+
     def finished(self, last: int) -> list[Job]:
         """The jobs that finished last, newest first."""
         sql = f"{SELECT} where finished_at is not null order by finished_at desc limit ?"

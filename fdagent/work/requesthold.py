@@ -14,11 +14,11 @@ from typing import Any
 
 from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import HandedOver
+from fdagent.fleet.progress import results
 from fdagent.fleet.records import cancel_key, request_key, status_cell, status_key
 from fdagent.ports import Clock, Ids, Store
-from fdagent.stores.storeclock import store_now
 from machines.request import REQUEST
-from models.status import RequestFacts, RequestState, Status, TableResult
+from models.status import RequestFacts, RequestState, Status
 from models.step import Refusal
 
 
@@ -50,11 +50,20 @@ class RequestHold:
             HandedOver: It is another's, offered, cancelled, expired or gone.
             GaveUp, StoreError: Not known; the attempt is tried again.
         """
-        if self._mine(status_cell(self.store, self.request_id).read()[0]):
-            return
-        answer = self._commit("start", lambda: {"job_id": job_id, "attempt": attempt})
+        # One that is running already, from an attempt before this, is written all the same: whoever is about to make it
+        # wait for that attempt's sake then meets another version.
+        running = self._mine(status_cell(self.store, self.request_id).read()[0])
+        answer = self._commit("report" if running else "start", lambda _: {"job_id": job_id, "attempt": attempt})
         if isinstance(answer, Refusal):
             raise HandedOver(f"Request {self.request_id} is not this agent's to run: {answer}.")
+
+    def cancelled(self) -> bool:
+        """Is there a wish that it is cancelled? Then a failed attempt is its last.
+
+        Raises:
+            StoreError: Not known.
+        """
+        return self.store.read(cancel_key(self.request_id)) is not None
 
     def check(self) -> None:
         """Read the status anew.
@@ -74,14 +83,14 @@ class RequestHold:
         Raises:
             HandedOver: It is another's now.
         """
-        answer = self._commit("report", lambda: results(tables, self.agent))
+        answer = self._commit("report", lambda before: results(tables, self.agent, before))
         if isinstance(answer, Refusal):
             raise HandedOver(f"Request {self.request_id} is not this agent's any more: {answer}.")
 
     def end(self, event: str, tables: Mapping[str, Mapping[str, Any]], *, error: str, category: str) -> None:
         """After the job's row: succeed, fail or wait. A refusal is told: another's write came first."""
         why = {"error": error or None, "category": category or None, "to_be_tried_again": event == "wait"}
-        answer = self._commit(event, lambda: {**results(tables, self.agent), **why})
+        answer = self._commit(event, lambda before: {**results(tables, self.agent, before), **why})
         if isinstance(answer, Refusal):
             self.told(f"The status of request {self.request_id} was left as it is: {answer}.")
 
@@ -92,15 +101,16 @@ class RequestHold:
             and (status.agent, status.instance) == (self.agent, self.instance)
         )
 
-    def _commit(self, event: str, told: Callable[[], dict[str, Any]]) -> Committed[Status] | Refusal:
-        def facts(_: Status | None) -> RequestFacts:
+    def _commit(self, event: str, told: Callable[[Status | None], dict[str, Any]]) -> Committed[Status] | Refusal:
+        def facts(record: Status | None) -> RequestFacts:
+            offset = self.store.clock_offset()
             return RequestFacts(
                 agent=self.agent,
                 instance=self.instance,
-                store_now=store_now(self.clock, self.store.clock_offset()),
+                store_now=None if offset is None else self.clock.wall() + offset,
                 request_file=self.store.read(request_key(self.request_id)) is not None,
                 cancel_file=self.store.read(cancel_key(self.request_id)) is not None,
-                **told(),
+                **told(record),
             )
 
         return commit(
@@ -114,25 +124,3 @@ class RequestHold:
             key=f"{self.env}/{status_key(self.request_id)}",
             audit=self.audit,
         )
-
-
-def results(tables: Mapping[str, Mapping[str, Any]], agent: str) -> dict[str, Any]:
-    """A job's progress as a status shows it."""
-    shown = tuple(
-        TableResult(
-            entity=name,
-            state=str(at.get("state", "")),
-            run_id=at.get("run_id"),
-            rows_written=at.get("rows"),
-            rows_read=at.get("read"),
-            quarantined=at.get("quarantined"),
-            error=at.get("error"),
-            by=at.get("by", agent) if at.get("run_id") else None,
-        )
-        for name, at in tables.items()
-    )
-    return {
-        "tables": shown,
-        "run_ids": tuple(table.run_id for table in shown if table.run_id),
-        "rows_written": sum(table.rows_written or 0 for table in shown),
-    }

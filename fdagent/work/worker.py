@@ -238,6 +238,8 @@ class Work:
         stopping = self.wishes.stopping()
         unspent = end.unspent and (stopping or self.clock.wall() < _busy_until(job))
         event = _event(job, end, stop=stop, unspent=unspent)
+        if event == "retry" and request is not None and self._unwanted(request):
+            event = "fail"
         facts = JobFacts(
             tables=end.tables,
             error=end.error,
@@ -252,9 +254,17 @@ class Work:
         ended, following = self.jobs.finish(job, event, facts, rows=end.rows, next_for=next_for)
         said = f"not ended, {ended}" if isinstance(ended, Refusal) else f"{ended.state}. {ended.error}".strip()
         self.told.job(job, said)
-        if request is not None and not isinstance(ended, Refusal):
+        if request is not None and not isinstance(ended, Refusal) and ended.reason != "handed_over":
             self._end_request(request, event, end)
         return None if following is None else Claimed(following, asked)
+
+    @staticmethod
+    def _unwanted(request: RequestHold) -> bool:
+        """Somebody wishes that the request is cancelled: this attempt, which has ended, is its last."""
+        try:
+            return request.cancelled()
+        except FdagentError:
+            return False  # not known: it is asked again before the next attempt
 
     def _end_request(self, request: RequestHold, event: str, end: End) -> None:
         """What can't be said now the daemon's next poll says."""
