@@ -1,0 +1,385 @@
+"""Several agents in one process, each with its own clock and queue, over one control root in memory that can fail.
+
+The modules that run are the production ones: Presence, Mailbox, Posting, Jobs, Serving, RequestHold and the end of an
+attempt (`Work._finish`). What stands in: clocks, ids, the store, the processes, and a worker that is moved by hand.
+"""
+
+import functools
+import itertools
+import sqlite3
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+from fakes import FakeProcesses
+
+from fdagent.config.schedules import Pipeline, Schedule
+from fdagent.errors import Unavailable, Unknown
+from fdagent.fleet.look import Me
+from fdagent.fleet.mailbox import Mailbox, Patience, job_key
+from fdagent.fleet.presence import Presence, Standing
+from fdagent.fleet.records import cancel_key, dump, request_key, status_cell
+from fdagent.fleet.serving import Serving
+from fdagent.fleet.slots import Posting
+from fdagent.ports import Absent, Match
+from fdagent.project.load import load_project
+from fdagent.project.scaffold import write_scaffold
+from fdagent.queue.db import Database
+from fdagent.queue.jobs import Jobs, Worker
+from fdagent.stores.memory import MemoryStore
+from fdagent.work.requesthold import RequestHold
+from fdagent.work.runner import Agent as Runs
+from fdagent.work.runner import End
+from fdagent.work.worker import Retry, Work
+from models.agent import AgentRecord, AgentState
+from models.agent import Pipeline as Told
+from models.liveness import default_span_seconds, grace_for
+from models.slot import DAY, Request
+from models.status import FINAL
+
+BASE = 1_800_000_000.0
+"""2027-01-15T08:00:00Z."""
+BEAT, POLL = 30.0, 10.0
+STALE = default_span_seconds(BEAT)
+LOST = STALE + grace_for(STALE)
+ALL = Pipeline(enabled=True, environments=("dev",), take_over=True, claim="when_free")
+TABLES = ("bronze.orders", "silver.orders")
+
+
+@functools.cache
+def project():
+    with tempfile.TemporaryDirectory() as folder:
+        write_scaffold(Path(folder))
+        return load_project(Path(folder))
+
+
+@dataclass
+class Time:
+    """The world's time; everybody's clock is made of it."""
+
+    now: float = BASE
+
+
+@dataclass
+class Clock:
+    """One machine's clocks: how far its wall clock is off, and since when it runs."""
+
+    time: Time
+    off: float = 0.0
+
+    def wall(self) -> float:
+        return self.time.now + self.off
+
+    def elapsed(self) -> float:
+        return self.time.now - BASE + 1000.0
+
+    def sleep(self, seconds: float) -> None:
+        self.time.now += seconds
+
+
+@dataclass
+class Ids:
+    """Ids that count, no two of a world alike; fractions from `random`, else halves."""
+
+    counter: itertools.count
+    random: object = None
+
+    def new(self) -> str:
+        return f"{next(self.counter):012x}{0:020x}"
+
+    def fraction(self) -> float:
+        return 0.5 if self.random is None else self.random.random()
+
+
+class View:
+    """The store as one machine reaches it. `fault(call, key)` answers None, "down", "lost", "never" or "late"."""
+
+    def __init__(self, store: MemoryStore, clock: Clock, true: Clock) -> None:
+        self.store, self.clock, self.true = store, clock, true
+        self.away = False
+        self.fault = lambda call, key: None
+        self.before = lambda call, key: None
+        self.calls: list[tuple[str, str]] = []
+        self.late: list = []
+        self.offset_known = True
+
+    def _go(self, call: str, key: str) -> str | None:
+        self.calls.append((call, key))
+        self.before(call, key)
+        fault = self.fault(call, key)
+        if self.away or fault == "down":
+            raise Unavailable("the store is away")
+        return fault
+
+    def list(self, prefix):
+        self._go("list", prefix)
+        return self.store.list(prefix)
+
+    def read(self, key):
+        self._go("read", key)
+        return self.store.read(key)
+
+    def _change(self, call, key, do):
+        fault = self._go(call, key)
+        if fault == "late":
+            self.late.append(do)
+        if fault in ("never", "late"):
+            raise Unknown("no answer")
+        answer = do()
+        if fault == "lost":
+            raise Unknown("no answer, though it happened")
+        return answer
+
+    def write(self, key, body, condition):
+        return self._change("write", key, lambda: self.store.write(key, body, condition))
+
+    def delete(self, key, condition):
+        return self._change("delete", key, lambda: self.store.delete(key, condition))
+
+    def clock_offset(self):
+        return self.true.wall() - self.clock.wall() if self.offset_known else None
+
+
+class Fleet:
+    """A world: one control root, and the agents that serve it."""
+
+    def __init__(self, random=None) -> None:
+        self.time = Time()
+        self.true = Clock(self.time)
+        self.store = MemoryStore(self.true)
+        self.ids = Ids(itertools.count(1), random)
+        self.agents: dict[str, Agent] = {}
+
+    def agent(self, name: str, pipeline: Pipeline = ALL, **more) -> "Agent":
+        agent = Agent(name, self, pipeline, **more)
+        self.agents[name] = agent
+        return agent
+
+    def post(self, name: str, *, body: bytes | None = None, **fields) -> None:
+        raw = dump(Request(**({"deadline": self.time.now + 3600} | fields))) if body is None else body
+        self.store.write(request_key(name), raw, Absent())
+
+    def put(self, key: str, body: bytes) -> None:
+        """Write whatever is there."""
+        there = self.store.read(key)
+        self.store.write(key, body, Absent() if there is None else Match(there.etag))
+
+    def remove(self, key: str) -> None:
+        self.store.delete(key, Match(self.store.read(key).etag))
+
+    def wish(self, name: str) -> None:
+        self.put(cancel_key(name), b"")
+
+    def status(self, name: str):
+        return status_cell(self.store, name).read()[0]
+
+    def state(self, name: str) -> str:
+        status = self.status(name)
+        return "absent" if status is None else str(status.state)
+
+    def go(self, seconds: float, *agents: "Agent", step: float = POLL) -> None:
+        """Time goes on; these agents beat and poll."""
+        until = self.time.now + seconds
+        while self.time.now < until:
+            self.time.now = min(self.time.now + step, until)
+            for agent in agents or tuple(self.agents.values()):
+                agent.tick()
+
+
+class Agent:
+    """One agent. `restart` starts it anew over the queue it had; `wiped` over an empty one."""
+
+    def __init__(self, name, fleet, pipeline, *, off=0.0, concurrency=1, max_attempts=3, env="dev", schedules=()):
+        self.name, self.fleet, self.pipeline, self.env = name, fleet, pipeline, env
+        self.concurrency, self.max_attempts, self.schedules = concurrency, max_attempts, list(schedules)
+        self.clock = Clock(fleet.time, off)
+        self.view = View(fleet.store, self.clock, fleet.true)
+        self.project, self.promoted = project(), project().metadata_version
+        self.boots = 0
+        self.database = Database.over(sqlite3.connect(":memory:", isolation_level=None))
+        self.start()
+
+    def start(self) -> None:
+        fleet = self.fleet
+        self.boots += 1
+        self.instance = f"{self.name}-{self.boots}"
+        self.stopping = False
+        self.log: list[tuple] = []
+        self.audit: list = []
+        self.beat_at = float("-inf")
+        self.jobs = Jobs(self.database, clock=self.clock, ids=fleet.ids)
+        # The place differs at each start: another boot, so that nothing is concluded from processes.
+        processes = FakeProcesses(here=f"{self.name}/{self.boots}")
+        self.presence = Presence(
+            self.view, self.env, self.name, self.instance, self.record, STALE, self.clock, fleet.ids, processes, self.say
+        )
+        self.who = Worker(f"{self.name}/1", processes.place(), 100, 1.0)
+        patience = Patience(POLL, self.max_attempts, 14 * DAY)
+        self.mailbox = Mailbox(
+            self.env,
+            self.view,
+            Me(self.name, self.instance, f"host-{self.name}"),
+            lambda: Serving(self.env, self.pipeline, self.project, self.promoted),
+            lambda: self.presence.standing is Standing.PRESENT,
+            self.free,
+            lambda: self.stopping,
+            self.jobs,
+            patience,
+            self.clock,
+            fleet.ids,
+            lambda *told, **about: self.log.append((*told, about)),
+            lambda: None,
+            self.audit.append,
+        )
+        self.posting = Posting(
+            self.env,
+            self.view,
+            lambda: self.schedules,
+            lambda slot: self.mailbox.tick(),
+            self.clock,
+            fleet.ids,
+            lambda *told, **about: self.log.append((*told, about)),
+            self.audit.append,
+        )
+        self.work = Work(
+            self.jobs,
+            Runs(self.name, self.instance, f"host-{self.name}", Path()),
+            self.who,
+            SimpleNamespace(stopping=lambda: self.stopping, orphaned=lambda: False),
+            self.clock,
+            fleet.ids,
+            processes,
+            lambda: self.database,
+            Retry(),
+        )
+
+    def restart(self) -> None:
+        """A new start, after the old one's workers ended with it."""
+        self.start()
+        for job in self.jobs.running():
+            self.jobs.recover(_Lapsed(), FakeProcesses())
+            assert self.jobs.get(job.id).state != "running"
+
+    def wiped(self) -> None:
+        self.database = Database.over(sqlite3.connect(":memory:", isolation_level=None))
+        self.start()
+
+    def say(self, sentence: str) -> None:
+        self.log.append(("presence", sentence))
+
+    def record(self) -> AgentRecord:
+        told = self.pipeline
+        return AgentRecord(
+            name=self.name,
+            state=AgentState.RUNNING,
+            instance=self.instance,
+            host=f"host-{self.name}",
+            boot=f"{self.name}/{self.boots}",
+            pid=1,
+            grace_seconds=grace_for(STALE),
+            status_seconds=BEAT,
+            env=self.env,
+            metadata_version=self.promoted,
+            pipeline=Told(
+                enabled=told.enabled and self.env in told.environments,
+                claim=told.claim,
+                take_over=told.take_over,
+                entities=told.entities or ("*",),
+                allow_backfill=told.allow_backfill,
+            ),
+        )
+
+    def free(self) -> int:
+        return self.concurrency - len(self.jobs.running()) - self.jobs.due([self.env], self.concurrency + 1)
+
+    def beat(self) -> None:
+        self.beat_at = self.clock.elapsed()
+        self.presence.tick()
+
+    def tick(self) -> None:
+        """A beat when it is due, and a poll."""
+        if self.clock.elapsed() - self.beat_at >= BEAT:
+            self.beat()
+        self.mailbox.tick()
+
+    def job(self, request_id: str):
+        return self.jobs.of_key(job_key(self.env, request_id))
+
+    def begin(self, request_id: str, *, start: bool = True) -> "Attempt":
+        """A worker claims the request's job and starts its attempt."""
+        job = self.jobs.claim(self.who)
+        assert job is not None, "nothing is due"
+        assert job.run_key == request_id
+        attempt = Attempt(self, job)
+        if start:
+            attempt.hold.start(job.id, job.attempt)
+        return attempt
+
+    def do(self, request_id: str) -> None:
+        """Run it whole."""
+        attempt = self.begin(request_id)
+        attempt.table("bronze.orders")
+        attempt.end()
+
+    def events(self) -> list[str]:
+        return [moved.event for moved in self.audit if moved.chart == "request"]
+
+
+class _Lapsed:
+    def seen(self, key, version) -> None: ...
+
+    def unchanged_for(self, key, version) -> float:
+        return 1e9
+
+
+@dataclass
+class Attempt:
+    """One attempt of one job, moved by hand."""
+
+    agent: Agent
+    job: object
+    tables: dict = field(default_factory=dict)
+    hold: RequestHold = field(init=False)
+
+    def __post_init__(self) -> None:
+        agent = self.agent
+        self.tables = dict(self.job.tables)
+        self.hold = RequestHold(
+            agent.view,
+            agent.env,
+            self.job.source.partition(":")[2],
+            agent.name,
+            agent.instance,
+            agent.clock,
+            agent.fleet.ids,
+            agent.say,
+            agent.audit.append,
+        )
+
+    def table(self, name: str, state: str = "succeeded", rows: int = 5, **more) -> None:
+        """A table has ended, and is reported."""
+        self.tables[name] = {"state": state, "run_id": self.agent.fleet.ids.new()[:12], "rows": rows, **more}
+        self.agent.jobs.progress(self.job, self.tables, "{}")
+        self.hold.report(self.tables)
+
+    def end(self, error: str = "", *, retryable: bool = False, unspent: bool = False):
+        """The production end of an attempt; the job as it is then."""
+        category = "network" if error else ""
+        self.agent.work._finish(self.job, End(self.tables, (), error, category, retryable, unspent), self.hold)
+        return self.agent.jobs.get(self.job.id)
+
+    def handed_over(self):
+        self.agent.work._handed_over(self.job)
+        return self.agent.jobs.get(self.job.id)
+
+
+def hourly(name: str = "hourly", minutes: float = 60) -> Schedule:
+    return Schedule(id=name, env="dev", entities=TABLES[:1], every_minutes=minutes, shared=True)
+
+
+def is_final(state: str) -> bool:
+    return state in FINAL
+
+
+__all__ = ["ALL", "BASE", "BEAT", "LOST", "POLL", "STALE", "TABLES", "Agent", "Attempt", "Fleet", "View", "hourly", "project", "replace"]
