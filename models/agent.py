@@ -185,6 +185,7 @@ def _said(step: AgentStep, state: AgentState) -> AgentRecord:
         op=step.op,
         heartbeat_at=step.now,
         stale_after=step.now + step.facts.stale_seconds,
+        started_at=None if step.record is None else step.record.started_at,
         extra={**kept, **said.extra},
     )
 
