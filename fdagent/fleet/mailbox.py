@@ -258,7 +258,8 @@ class Mailbox:
             may_serve=may and not twin and not self.stopping() and self.holds_name(),
             nobody_may_serve=twin or (request is not None and not could and self.look.nobody_else(request, resolved)),
             take_over=serving.pipeline.take_over,
-            when_free=serving.pipeline.claim == "when_free",
+            # What it has offered itself it takes back only to start it: else it would use up the holds by itself.
+            when_free=serving.pipeline.claim == "when_free" or (record is not None and self._is_mine(record)),
             worker_free=self._free_now > 0,
             max_attempts=self.patience.max_attempts,
             holder_gone=record is not None and self.look.holder_gone(record, request, resolved, fresh=fresh),
