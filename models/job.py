@@ -13,6 +13,8 @@ from typing import Any
 from models.errors import BadRecord
 from models.step import Guard, Step, guard
 
+SET_BACK_SECONDS = 5.0
+"""A clock that moves by less is being corrected, not set."""
 CANCEL_REASONS = ("cancelled", "expired", "handed_over")
 
 
@@ -134,8 +136,13 @@ def key_free(step: JobStep) -> bool:
 
 @guard("its time has come", "its time has not come yet")
 def due(step: JobStep) -> bool:
-    """`not_before` has passed."""
-    return step.was.not_before <= step.now
+    """`not_before` has passed, or was reckoned by a clock that was set back since, so that it says nothing."""
+    return step.was.not_before <= step.now or reckoned_ahead(step.was.updated_at, step.now)
+
+
+def reckoned_ahead(updated_at: float, now: float) -> bool:
+    """Was a row written by a clock that was well ahead of what it says now?"""
+    return updated_at - now > SET_BACK_SECONDS
 
 
 @guard("a worker is free", "no worker is free")

@@ -22,10 +22,12 @@ from fdagent.ports import Clock, Ids, Processes
 from fdagent.queue.cell import SELECT, JobCell, from_row
 from fdagent.queue.db import Database
 from machines.job import JOB
-from models.job import Job, JobFacts, JobState
+from models.job import Job, JobFacts, JobState, reckoned_ahead
 from models.step import Refusal
 
 PRUNED_AT_ONCE = 500
+_LATEST = SELECT + " where state = 'queued' {} order by not_before desc limit 1"
+"""Where nothing is due: the job that would wait longest, which a clock that was ahead may have written."""
 LISTED_AT_MOST = 10_000
 
 
@@ -235,10 +237,11 @@ class Jobs:
 
     def due(self, envs: Sequence[str], most: int) -> int:
         """How many queued jobs of these environments are due, counted up to `most`."""
-        places = ", ".join("?" for _ in envs)
-        sql = f"""select count(*) from (select 1 from job where state = 'queued' and not_before <= ?
-            and env in ({places}) limit ?)"""
-        return int(self.database.rows(sql, self.clock.wall(), *envs, most)[0][0])
+        now, which = self.clock.wall(), f"and env in ({', '.join('?' for _ in envs)})"
+        sql = f"select count(*) from (select 1 from job where state = 'queued' and not_before <= ? {which} limit ?)"
+        latest = self.database.rows(_LATEST.format(which), *envs)
+        ahead = any(reckoned_ahead(row["updated_at"], now) for row in latest)
+        return int(self.database.rows(sql, now, *envs, most)[0][0]) or int(ahead)
 
     def wish(self, name: str) -> str:
         """What a person wished under this name; empty: nothing."""
@@ -296,10 +299,7 @@ class Jobs:
             transaction.execute("delete from run_row where job_id = ? and claim = ?", (batch.job_id, batch.claim))
 
     def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:
-        envs = () if worker.envs is None else worker.envs
-        which = "" if worker.envs is None else f"and env in ({', '.join('?' for _ in envs)})"
-        sql = f"{SELECT} where state = 'queued' and not_before <= ? {which} order by not_before limit 1"
-        row = transaction.execute(sql, (self.clock.wall(), *envs)).fetchone()
+        row = self._first_due(transaction, worker.envs)
         if row is None:
             return None
         facts = JobFacts(
@@ -311,6 +311,16 @@ class Jobs:
         )
         answer = _record(self._move(transaction, row["id"], "claim", lambda _: facts, row))
         return None if isinstance(answer, Refusal) else answer
+
+    def _first_due(self, transaction: sqlite3.Connection, envs: Sequence[str] | None) -> sqlite3.Row | None:
+        """The row of the job to claim next, of some environments or of all."""
+        now, which = self.clock.wall(), "" if envs is None else f"and env in ({', '.join('?' for _ in envs)})"
+        first = f"{SELECT} where state = 'queued' and not_before <= ? {which} order by not_before limit 1"
+        row: sqlite3.Row | None = transaction.execute(first, (now, *(envs or ()))).fetchone()
+        if row is None:
+            row = transaction.execute(_LATEST.format(which), envs or ()).fetchone()
+            row = row if row is not None and reckoned_ahead(row["updated_at"], now) else None
+        return row
 
     def _move(
         self,

@@ -4,6 +4,7 @@
 some others.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from schedule_kit import DAY, around, at, behaviours, changes, days, instant_of,
 from fdagent.config.shapes import DAYS
 from fdagent.errors import ConfigError
 from fdagent.fleet import due
-from fdagent.fleet.due import Times
+from fdagent.fleet.due import NEVER, Times
 
 ROOT = Path(__file__).parents[2]
 CHUNKS, EXHAUSTIVE_CHUNKS = 4, 12
@@ -190,3 +191,25 @@ def test_due_times_keep_their_order_and_their_distance():
     times = Times(every_minutes=7.5)
     dues = chain(times, at("2027-03-28"), at("2027-03-29"))
     assert {later - due for due, later in pairwise(dues)} == {450.0}
+
+
+@pytest.mark.parametrize("minutes", [1, 7.5, 0.025, 0.0201, 1440])
+def test_a_moment_before_a_due_time_is_before_it_and_the_due_time_itself_is_not(minutes):
+    times, due = Times(every_minutes=minutes), at("2027-01-15")
+    for _ in range(50):
+        before, due = due, times.next_after(due)
+        just_before = math.nextafter(due, 0)
+        assert times.next_after(just_before) == due
+        assert times.latest(before - 1, just_before) in (before, None)
+        assert times.latest(before, due) == due
+        assert (times.count(before, due), times.count(just_before, due), times.count(due, due)) == (1, 1, 0)
+
+
+def test_where_the_calendar_ends_nothing_is_due_any_more():
+    for times in (
+        Times(every_minutes=1),
+        Times(daily=("02:00",), zone="UTC"),
+        Times(weekly=("mon 02:00",), zone="UTC"),
+    ):
+        assert times.next_after(at("9995-01-01")) == NEVER
+        assert times.next_after(1e300) == NEVER

@@ -1,13 +1,13 @@
 """What an agent's own schedules do: when they run, when they don't, and what is kept of each due time."""
 
 import pytest
-from schedule_kit import DAY, HOUR, MINUTE, Rig, at, daily, minutely, outcomes, utc
+from schedule_kit import DAY, HOUR, MINUTE, WORKER, Rig, at, daily, minutely, outcomes, utc
 
 from fdagent.config.schedules import Schedule
 from fdagent.errors import DiskFull, NotFound
 from fdagent.queue import dues as dues_module
 from fdagent.queue.dues import FOREVER, KEPT, Outcome, Standing
-from models.job import JobState
+from models.job import Job, JobFacts, JobState
 
 # First sight
 
@@ -127,8 +127,6 @@ def test_while_the_last_run_is_unfinished_no_second_job_is_made_and_that_is_reco
     rig.tick()
     (first,) = rig.go(MINUTE)
     if running:
-        from schedule_kit import WORKER
-
         rig.jobs.claim(WORKER)
     made = rig.go(3 * MINUTE)
     assert [entry.words for entry in made] == ["skipped: still running"] * 3
@@ -149,8 +147,6 @@ def test_after_the_last_run_ended_the_next_due_time_runs_and_the_skipped_ones_do
 
 
 def test_a_run_of_a_person_does_not_stand_in_the_way_of_a_schedule():
-    from models.job import Job
-
     rig = Rig(minutely())
     rig.tick()
     rig.jobs.enqueue(Job("by-hand", JobState.QUEUED, "op", "dev", run_key="by-hand", dedupe_key="cli:by-hand"))
@@ -253,7 +249,6 @@ def test_after_a_clock_was_years_ahead_the_schedule_goes_on_and_the_missed_of_th
         ("2027-01-16 02:00", 0),
         ("2099-06-01 02:00", 0),
     ]
-    rig.clock.now = at("2099-06-01 09:00")
     rig.work()
     assert outcomes(rig.tick("2027-01-17 02:00")) == ["2027-01-17 02:00 ran"]
     assert rig.view().last_due == at("2027-01-17 02:00")
@@ -289,6 +284,30 @@ def test_a_clock_set_forward_twice_collapses_only_what_has_no_outcome():
     assert outcomes(rig.tick("2027-01-15 09:12")) == ["2027-01-15 09:12 ran; missed: 8 collapsed"]
     ledger = rig.ledger()
     assert len(ledger) + sum(entry.missed for entry in ledger) == 12
+
+
+def test_a_job_that_was_queued_while_the_clock_was_ahead_is_not_left_waiting_for_that_time():
+    rig = Rig(minutely())
+    rig.tick("2027-01-15 09:00:30")
+    rig.tick("2099-01-15 09:00")
+    rig.tick("2027-01-15 09:00:40")
+    assert rig.jobs.due(("dev",), 10) == 1
+    assert rig.jobs.due(("prod",), 10) == 0
+    assert [job.run_key for job in rig.work()] == ["etl-01/m/2099-01-15T09:00:00Z"]
+    assert [entry.words for entry in rig.go(MINUTE)] == ["ran"]
+
+
+def test_a_job_that_waits_for_its_next_attempt_waits_though_the_clock_was_corrected_by_a_little():
+    rig = Rig(minutely())
+    rig.tick("2027-01-15 09:00:30")
+    rig.go(MINUTE)
+    job = rig.jobs.claim(WORKER)
+    rig.jobs.finish(job, "retry", JobFacts(retryable=True, wait_seconds=30))
+    rig.clock.now -= 4
+    assert rig.jobs.due(("dev",), 10) == 0
+    assert rig.jobs.claim(WORKER) is None
+    rig.clock.now += 34
+    assert rig.jobs.claim(WORKER) is not None
 
 
 def test_a_suspended_machine_runs_what_was_due_once_when_it_wakes():
