@@ -123,7 +123,8 @@ def main() -> None:
         daemon.tell("trouble", message=str(err) if isinstance(err, FdagentError) else unforeseen(err))
         code = 1
     # Threads of native libraries don't hold up the end: all that was to be kept is committed.
-    sys.stdout.flush()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
     os._exit(ORPHANED if daemon.orphaned() else code)
 
 
