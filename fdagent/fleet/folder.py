@@ -53,6 +53,8 @@ class Folder(Generic[R]):
     """Keys in the folder that no record may have."""
     _changed: set[str] = field(default_factory=set)
     _last: Sequence[Entry] | None = None
+    _etags: dict[str, str] = field(default_factory=dict)
+    """Of the last listing that was gone through whole."""
 
     def poll(self) -> Mapping[str, File[R]]:
         """Look: the files now.
@@ -65,6 +67,10 @@ class Folder(Generic[R]):
         if self.sightings is not None:
             self.sightings.listed(self.prefix, entries, asked=asked)
         if entries is self._last:
+            return self.files
+        etags = {entry.key: entry.etag for entry in entries}
+        if etags == self._etags:
+            self._last = entries
             return self.files
         there = {}
         strange = set()
@@ -84,7 +90,7 @@ class Folder(Generic[R]):
             if known is None or known.etag != entry.etag:
                 self._read(name, entry)
         self.strange = frozenset(strange)
-        self._last = entries
+        self._last, self._etags = entries, etags
         return self.files
 
     @property

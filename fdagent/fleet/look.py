@@ -19,6 +19,7 @@ from models.ids import id_problem, shown
 from models.liveness import Liveness, is_gone, liveness, serves
 from models.slot import OPEN_SECONDS, Request, deadline_of
 from models.status import FINAL, Status
+from models.times import reached
 from models.wish import Wish
 
 
@@ -183,6 +184,13 @@ class Look:
         if seen is None or name not in self._requests.files:
             return None
         return seen + OPEN_SECONDS if request is None else deadline_of(request, seen)
+
+    def is_over(self, name: str) -> bool:
+        """Did nobody take it before its deadline?"""
+        file, now = self._requests.files.get(name), self.store_now()
+        if file is None or now is None or name in self._statuses.files:
+            return False
+        return reached(self.deadline(name, file.record), now)
 
     def others_alive(self) -> bool:
         """Does another agent live here?"""

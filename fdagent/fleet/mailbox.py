@@ -14,7 +14,7 @@ can have no status either: it is told once and left alone.
 """
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from fdagent.commit import Audit, Committed, commit
@@ -167,11 +167,16 @@ class Mailbox:
             elif status is not None and status.record is not None and status.record.state in FINAL:
                 self._drop(job, "cancelled", queued_only=True)
 
-    def _in_order(self) -> Iterable[str]:
-        """Open requests, the oldest due first; where others serve too, each agent begins at another place."""
+    def _in_order(self) -> Iterator[str]:
+        """Open requests for this poll, the oldest due first; where others serve, each agent begins at another place."""
         found = sorted(self.look.open, key=lambda name: (self.look.due_at(name), name))
         start = zlib.crc32(self.me.agent.encode()) % len(found) if found and self.look.others_alive() else 0
-        return found[start:] + found[:start]
+        over = 0
+        for name in found[start:] + found[:start]:
+            # What can only expire waits for its turn without being judged, however much of it there is.
+            over += self.look.is_over(name)
+            if over <= MOST_ENDED or not self.look.is_over(name):
+                yield name
 
     def _job(self, request_id: str) -> Job | None:
         """The newest job of the request; one of another id that is equal but for case is not it."""

@@ -190,13 +190,16 @@ class Fleet:
 class Agent:
     """One agent. `restart` starts it anew over the queue it had; `wiped` over an empty one."""
 
-    def __init__(self, name, fleet, pipeline, *, off=0.0, concurrency=1, max_attempts=3, env="dev", schedules=()):
+    def __init__(self, name, fleet, pipeline, *, off=0.0, concurrency=1, max_attempts=3, env="dev", schedules=(), keep_days=14):
         self.name, self.fleet, self.pipeline, self.env = name, fleet, pipeline, env
+        self.keep_days = keep_days
         self.concurrency, self.max_attempts, self.schedules = concurrency, max_attempts, list(schedules)
         self.clock = Clock(fleet.time, off)
         self.view = View(fleet.store, self.clock, fleet.true)
         self.project, self.promoted = project(), project().metadata_version
         self.boots = 0
+        self.log: list[tuple] = []
+        self.audit: list = []
         self.database = Database.over(sqlite3.connect(":memory:", isolation_level=None))
         self.start()
 
@@ -205,17 +208,24 @@ class Agent:
         self.boots += 1
         self.instance = f"{self.name}-{self.boots}"
         self.stopping = False
-        self.log: list[tuple] = []
-        self.audit: list = []
         self.beat_at = float("-inf")
-        self.jobs = Jobs(self.database, clock=self.clock, ids=fleet.ids)
+        self.jobs = Jobs(self.database, clock=self.clock, ids=fleet.ids, audit=self.audit.append)
         # The place differs at each start: another boot, so that nothing is concluded from processes.
         processes = FakeProcesses(here=f"{self.name}/{self.boots}")
         self.presence = Presence(
-            self.view, self.env, self.name, self.instance, self.record, STALE, self.clock, fleet.ids, processes, self.say
+            self.view,
+            self.env,
+            self.name,
+            self.instance,
+            self.record,
+            STALE,
+            self.clock,
+            fleet.ids,
+            processes,
+            self.say,
         )
         self.who = Worker(f"{self.name}/1", processes.place(), 100, 1.0)
-        patience = Patience(POLL, self.max_attempts, 14 * DAY)
+        patience = Patience(POLL, self.max_attempts, self.keep_days * DAY)
         self.mailbox = Mailbox(
             self.env,
             self.view,
@@ -382,4 +392,19 @@ def is_final(state: str) -> bool:
     return state in FINAL
 
 
-__all__ = ["ALL", "BASE", "BEAT", "LOST", "POLL", "STALE", "TABLES", "Agent", "Attempt", "Fleet", "View", "hourly", "project", "replace"]
+__all__ = [
+    "ALL",
+    "BASE",
+    "BEAT",
+    "LOST",
+    "POLL",
+    "STALE",
+    "TABLES",
+    "Agent",
+    "Attempt",
+    "Fleet",
+    "View",
+    "hourly",
+    "project",
+    "replace",
+]
