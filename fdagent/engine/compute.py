@@ -19,17 +19,15 @@ from fdagent.engine.overwrite import changes_nothing, overwrite
 from fdagent.engine.quarantine import Quarantine
 from fdagent.engine.schema import Shape, fit
 from fdagent.engine.sources.csv import FILE, LOADED_AT
-from fdagent.engine.sources.read import Read, Reader, is_volatile
+from fdagent.engine.sources.read import KEYED, Read, Reader, is_volatile
 from fdagent.engine.sources.tables import parquet
 from fdagent.engine.tables.delta import DeltaTablePort, Snapshot
 from fdagent.engine.target import Moved, Target
 from fdagent.engine.write import stats_property
-from fdagent.errors import CheckFailed, TransformFailed
+from fdagent.errors import CheckFailed, SchemaRefused, TransformFailed
 from fdagent.ports import Note
 from fdagent.project.model import Check, Entity
 from models.run import CheckResult
-
-KEYED = ("scd1",)
 
 
 @dataclass(slots=True)
@@ -137,10 +135,25 @@ class Computing:
         return not is_volatile(self.duck, self.entity.sql)
 
     def _shape(self, snapshot: Snapshot, relation: str) -> Shape:
-        with explained(TransformFailed, f"The SQL of {self.entity.name} can't be run"):
+        with explained(TransformFailed, f"The rows of {self.entity.name} can't be computed"):
             columns = self.duck.columns(relation)
-        new = "add" if self.entity.load.on_new_column == "add" else "fail"
-        return fit(columns, snapshot.fields, entity=self.entity.name, on_new_column=new)  # type: ignore[arg-type]
+        self._require_named([name for name, _ in columns])
+        new = self.entity.load.on_new_column
+        return fit(columns, snapshot.fields, entity=self.entity.name, on_new_column=new)
+
+    def _require_named(self, there: list[str]) -> None:
+        """Refuse a key, an order or a check on a column that the rows don't have."""
+        load = self.entity.load
+        used = {"[load] key": load.key, "[load] order_by": (load.order_by,) if load.order_by else ()}
+        used |= {f"The check {check.label}": check.columns for check in self.entity.checks}
+        for where, names in used.items():
+            lacking = [name for name in names if name not in there]
+            if lacking:
+                raise SchemaRefused(
+                    f"{where} of {self.entity.name} names `{lacking[0]}`, which its rows don't have; they have: "
+                    f"{', '.join(there)}.",
+                    fix="Nothing was written.",
+                )
 
     def _prepared(self, snapshot: Snapshot, shape: Shape) -> Prepare | None:
         if snapshot.handle is None:

@@ -11,7 +11,6 @@ from fdagent.engine import marks as marks_module
 from fdagent.engine.marks import FoundFile, Marks, Taken
 from fdagent.engine.sources.files import choose, find, require_unchanged
 from fdagent.errors import BadSource, SourceMissing
-from fdagent.project.model import FileSource
 from models.run import RunStatus
 
 
@@ -150,8 +149,8 @@ def test_the_list_of_taken_files_stays_short_and_forgets_none(monkeypatch):
         taken = taken.plus(files[n : n + 7])
     assert len(taken.recent) == 10
     assert all(taken.has(file) for file in files)
-    assert choose(FileSource("*"), "*", files, taken) == []
-    late = choose(FileSource("*"), "*", [*files, made(500, 1000)], taken)
+    assert choose("new", "*", files, taken, wild=True) == []
+    late = choose("new", "*", [*files, made(500, 1000)], taken, wild=True)
     assert [file.name for file in late] == ["500"]
     assert len(Marks("d", taken).to_text()) < 500
 
@@ -161,15 +160,15 @@ def test_a_file_that_arrives_very_late_is_named_a_problem_not_forgotten(monkeypa
     files = [made(n, n) for n in range(10)]
     taken = Taken().plus(files)
     with pytest.raises(BadSource, match="arrived late"):
-        choose(FileSource("*"), "*", [*files, made(99, 3)], taken)
+        choose("new", "*", [*files, made(99, 3)], taken, wild=True)
 
 
 def test_a_missing_file_is_missing_even_below_the_rolled_up_time(monkeypatch):
     monkeypatch.setattr(marks_module, "KEEP", 2)
     taken = Taken().plus([made(n, n) for n in range(10)])
-    assert choose(FileSource("*"), "*", [], taken) == []
+    assert choose("new", "*", [], taken, wild=True) == []
     with pytest.raises(SourceMissing):
-        choose(FileSource("x.csv"), "x.csv", [], taken)
+        choose("new", "x.csv", [], taken, wild=False)
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=40))

@@ -257,6 +257,26 @@ def test_not_null_quarantines_warns_or_fails(world):
     ]
 
 
+@pytest.mark.parametrize(
+    ("load", "more", "said"),
+    [
+        ('mode = "scd1"\nkey = ["no"]\non_duplicate_key = "fail"', "", "[load] key of silver.s names `no`"),
+        ('mode = "scd1"\nkey = ["id"]\norder_by = "no"', "", "[load] order_by of silver.s names `no`"),
+        (
+            'mode = "append"',
+            '[[checks]]\nunique = ["no"]\nseverity = "warn"',
+            "The check unique(no) of silver.s names `no`",
+        ),
+    ],
+)
+def test_a_column_that_is_named_and_not_there_is_refused_with_those_there_are(world, load, more, said):
+    loaded(world)
+    silver(world, "select id, amount from {source}", load, more)
+    error = world.fails("silver.s")
+    assert error.startswith(f"{said}, which its rows don't have; they have: id, amount.")
+    assert not world.folder("silver.s").exists()
+
+
 def test_accepted_lets_null_pass_and_names_the_check(world):
     loaded(world, "id,amount\nNEW,1\nnew,2\n,3\n")
     silver(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fdagent.engine.marks import FoundFile, Taken
 from fdagent.errors import BadSource, Denied, SourceMissing
-from fdagent.project.model import FileSource
+from fdagent.project.model import Take
 
 
 def find(pattern: str, root: Path) -> list[FoundFile]:
@@ -42,22 +42,29 @@ def find(pattern: str, root: Path) -> list[FoundFile]:
     return sorted(found, key=lambda file: (file.modified_us, file.name))
 
 
-def choose(source: FileSource, pattern: str, found: Sequence[FoundFile], taken: Taken) -> list[FoundFile]:
+def choose(take: Take, pattern: str, found: Sequence[FoundFile], taken: Taken, *, wild: bool) -> list[FoundFile]:
     """Those to read now.
+
+    Args:
+        take: Which of them are wanted.
+        pattern: For sentences.
+        found: All there are, oldest first.
+        taken: Those taken before.
+        wild: Has the pattern a wildcard, so that it may match nothing for a while?
 
     Raises:
         SourceMissing: There is no file where there must be one.
         BadSource: A file arrived so late that it can't be told from those taken long ago.
     """
-    must_be_there = source.take != "new" or not glob.has_magic(source.files) or not taken.any
+    must_be_there = take != "new" or not wild or not taken.any
     if not found and must_be_there:
         raise SourceMissing(
             f"No file matches {_shown(pattern)}.",
             fix="Deliver it, or correct [source] files or the environment's vars.",
         )
-    if source.take == "all":
+    if take == "all":
         return list(found)
-    if source.take == "newest":
+    if take == "newest":
         return [file for file in found[-1:] if not taken.has(file)]
     below = [file for file in found if taken.below(file)]
     if len(below) > taken.rolled_up:

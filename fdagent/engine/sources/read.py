@@ -4,6 +4,7 @@ Guarantees: each source is pinned once a run and read once for the same marks, h
 anew; the marks returned say exactly what was read. Nothing is loaded of a file that changed meanwhile.
 """
 
+import glob
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,28 +20,17 @@ from fdagent.errors import BadSource, SchemaRefused, TransformFailed
 from fdagent.ports import Clock
 from fdagent.project.model import Csv, Entity, EntitySource, Project
 from fdagent.project.places import Places
-from fdagent.project.source import ONLY_ALIAS
+from fdagent.project.source import ONLY_ALIAS, expand
 from fdagent.project.sql import fill
 
 NO_CSV = Csv(null=())
 KEYED = ("scd1",)
-CLOCKS = frozenset(
-    [
-        "now",
-        "today",
-        "age",
-        "current_date",
-        "current_time",
-        "current_timestamp",
-        "current_localtime",
-        "current_localtimestamp",
-        "localtime",
-        "localtimestamp",
-        "get_current_time",
-        "get_current_timestamp",
-        "transaction_timestamp",
-    ]
-)
+"""Load modes that match rows by key."""
+CLOCKS = frozenset({
+    "now", "today", "age", "current_date", "current_time", "current_timestamp", "current_localtime",
+    "current_localtimestamp", "localtime", "localtimestamp", "get_current_time", "get_current_timestamp",
+    "transaction_timestamp",
+})  # fmt: skip
 _FILE = re.compile(r"\b(from|join)\s+'")
 
 
@@ -116,11 +106,13 @@ class Reader:
         return replace(found, marks=replace(found.marks, definition=definition(self.entity)))
 
     def _chosen(self, marks: Marks) -> list[FoundFile]:
-        if self.entity.files is None:
+        source = self.entity.files
+        if source is None:
             raise AssertionError("an entity without files was asked for its files")
         pattern = self.places.source_files(self.entity)
         found = file_source.find(pattern, self.project.root)
-        return file_source.choose(self.entity.files, pattern, found, marks.taken)
+        wild = glob.has_magic(expand(source.files, self.places.environment.vars))
+        return file_source.choose(source.take, pattern, found, marks.taken, wild=wild)
 
     def _files(self, marks: Marks, refused: str) -> Read:
         source = self.entity.files
