@@ -90,7 +90,9 @@ def _not_found(project: Project, unknown: list[str]) -> NotFound:
     if meant:
         fix = f"Did you mean {', '.join(f'`{name}`' for name in dict.fromkeys(meant))}?"
     else:
-        fix = "`fdagent lineage ENV` shows the entities there are."
+        there = sorted(project.entities)
+        rest = f" and {len(there) - MAX_NAMED} more" if len(there) > MAX_NAMED else ""
+        fix = f"Known: {', '.join(f'`{name}`' for name in there[:MAX_NAMED])}{rest}."
     return NotFound(f"No entity of this project is named or matched by {shown}{more}.", fix=fix)
 
 

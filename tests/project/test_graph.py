@@ -129,10 +129,10 @@ def test_a_cascade_is_closed_and_minimal(project: Project, data: st.DataObject) 
         (["Silver.Orders"], "No entity of this project is named or matched by `Silver.Orders`. Did you mean `silver.orders`?"),
         (["SILVER.*"], "No entity of this project is named or matched by `SILVER.*`. Did you mean `silver.orders`?"),
         (["zzz", "bronze.orders", "gold.churm"], "No entity of this project is named or matched by `zzz`, `gold.churm`. Did you mean `gold.churn`?"),
-        ([""], "No entity of this project is named or matched by ``. `fdagent lineage ENV` shows the entities there are."),
-        (["\x1b[31m"], "No entity of this project is named or matched by `\\x1b[31m`. `fdagent lineage ENV` shows the entities there are."),
+        ([""], "No entity of this project is named or matched by ``. Known: `bronze.customers`, `bronze.orders`, `gold.churn`, `gold.revenue`, `silver.customers`, `silver.orders`."),
+        (["\x1b[31m"], "No entity of this project is named or matched by `\\x1b[31m`. Known: `bronze.customers`, `bronze.orders`, `gold.churn`, `gold.revenue`, `silver.customers`, `silver.orders`."),
         (["silver.[", "bronze.orders"], "No entity of this project is named or matched by `silver.[`. Did you mean `silver.orders`?"),
-        ([f"q{n}" for n in range(14)], "No entity of this project is named or matched by " + ", ".join(f"`q{n}`" for n in range(12)) + " and 2 more. `fdagent lineage ENV` shows the entities there are."),
+        ([f"q{n}" for n in range(14)], "No entity of this project is named or matched by " + ", ".join(f"`q{n}`" for n in range(12)) + " and 2 more. Known: `bronze.customers`, `bronze.orders`, `gold.churn`, `gold.revenue`, `silver.customers`, `silver.orders`."),
     ],
 )  # fmt: skip
 def test_words_that_name_nothing_are_all_named(names: list[str], sentence: str) -> None:
