@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fdagent.cli.homes import people_audit
 from fdagent.cli.lease import ESTIMATE
 from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import control_root, where
 
 if TYPE_CHECKING:
+    from fdagent.commit import Audit
     from fdagent.fleet.records import Found
     from fdagent.ports import Store
     from models.agent import AgentRecord
@@ -24,9 +26,10 @@ def agents(
     as_json: Json = False,
 ) -> None:
     """Show the agents of an environment: what each says of itself, and whether it seems to live."""
-    store = control_root(where(project, config), env)
+    place = where(project, config)
+    store = control_root(place, env)
     if forget:
-        _forget(store, env, forget, as_json=as_json)
+        _forget(store, env, forget, people_audit(place, env), as_json=as_json)
         return
     from fdagent.fleet.records import AGENTS, read_all
     from models.agent import AgentRecord
@@ -49,7 +52,7 @@ def _as_json(record: "AgentRecord", found: "Found[AgentRecord]") -> dict[str, An
     return record.to_json() | {"age_seconds": found.age, f"liveness_{ESTIMATE}": seems}
 
 
-def _forget(store: "Store", env: str, name: str, *, as_json: bool) -> None:
+def _forget(store: "Store", env: str, name: str, audit: "Audit", *, as_json: bool) -> None:
     from fdagent.fleet import people
     from fdagent.system import SystemClock, SystemIds
 
@@ -59,5 +62,5 @@ def _forget(store: "Store", env: str, name: str, *, as_json: bool) -> None:
             file=sys.stderr,
         )
 
-    people.forget_agent(store, name, clock=SystemClock(), ids=SystemIds(), watching=watching)
+    people.forget_agent(store, name, clock=SystemClock(), ids=SystemIds(), watching=watching, audit=audit)
     print(json.dumps({"env": env, "forgotten": name}) if as_json else f"Forgot {name} in {env}.")

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fdagent.cli.job import find_job, open_jobs, queue
+from fdagent.cli.homes import open_jobs, people_audit, queue
+from fdagent.cli.job import find_job
 from fdagent.cli.options import Config, Project
 from fdagent.cli.where import Where, control_root, person, running_agent, where
 from fdagent.errors import GaveUp, Refused
@@ -90,7 +91,9 @@ def _wished(place: Where, job: "Job") -> str:
 
     request = job.source.removeprefix(PIPELINE)
     store = control_root(place, job.env)
-    new = post_cancel(store, request, by=person(), clock=SystemClock(), ids=SystemIds())
+    new = post_cancel(
+        store, request, by=person(), clock=SystemClock(), ids=SystemIds(), audit=people_audit(place, job.env)
+    )
     asked = "Asked" if new else "It was asked before"
     return (
         f"{asked} that request {request} is cancelled: it ends unless it runs already, and a run finishes its tables."
@@ -142,7 +145,7 @@ def drain(
 ) -> None:
     """Ask the agent of this home to stop: no new work, and time for what runs."""
     from fdagent.config.settings import Agent
-    from fdagent.daemon.agent import DRAIN
+    from fdagent.daemon.home import DRAIN
 
     place = where(project, config)
     pid = running_agent(place)
@@ -161,7 +164,7 @@ def drain(
 
 
 def _wait_for_the_end(place: Where, jobs: "Jobs", pid: int, seconds: float) -> None:
-    from fdagent.daemon.agent import DRAIN
+    from fdagent.daemon.home import DRAIN
     from fdagent.system import SystemClock
 
     clock: Clock = SystemClock()

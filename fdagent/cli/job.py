@@ -1,48 +1,18 @@
 """`enqueue` and `job`: ask for a run, and look at one whole."""
 
-import contextlib
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fdagent.cli.homes import job_as_json, open_jobs, queue_of
 from fdagent.cli.options import Config, Json, Project
-from fdagent.cli.where import Where, looking_at_home, where
+from fdagent.cli.where import Where, where
 from fdagent.errors import NotFound, Refused, UsageError
 
 if TYPE_CHECKING:
     from fdagent.queue.jobs import Jobs
     from models.job import Job
-
-
-def open_jobs(place: Where) -> "Jobs":
-    """The queue of a home; made when it is missing."""
-    from fdagent.queue.db import Database
-    from fdagent.queue.jobs import Jobs
-    from fdagent.system import SystemClock, SystemIds
-
-    return Jobs(Database(place.home), clock=SystemClock(), ids=SystemIds())
-
-
-def queue_of(place: Where) -> "Jobs | None":
-    """The queue of a home that has one; reading makes nothing."""
-    from fdagent.queue.db import NAME
-
-    with looking_at_home(place.home):
-        there = (place.home / NAME).exists()
-    return open_jobs(place) if there else None
-
-
-@contextlib.contextmanager
-def queue(place: Where) -> Iterator["Jobs | None"]:
-    """The queue of a home that has one, closed at the end."""
-    jobs = queue_of(place)
-    try:
-        yield jobs
-    finally:
-        if jobs is not None:
-            jobs.database.close()
 
 
 def enqueue(
@@ -132,30 +102,3 @@ def find_job(jobs: "Jobs | None", job_id: str) -> "Job":
         what = "No job's id begins" if not found else f"{len(found)} jobs' ids begin"
         raise NotFound(f"{what} with {job_id!r}.", fix="`fdagent status` lists the jobs.")
     return found[0]
-
-
-def job_as_json(job: "Job") -> dict[str, Any]:
-    """A job for programs: times as text, what only the queue needs left out."""
-    from models.times import stamp
-
-    times = ("not_before", "deadline", "created_at", "started_at", "updated_at", "finished_at")
-    shown = [
-        "id",
-        "state",
-        "env",
-        "entities",
-        "cascade",
-        "backfill",
-        "source",
-        "run_key",
-        "attempt",
-        "max_attempts",
-        "worker",
-        "stop",
-        "reason",
-        "error",
-        "category",
-    ]
-    values: dict[str, Any] = {name: getattr(job, name) for name in shown}
-    values |= {name: None if getattr(job, name) is None else stamp(getattr(job, name)) for name in times}
-    return values | {"state": str(job.state), "entities": list(job.entities), "tables": dict(job.tables)}

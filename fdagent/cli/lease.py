@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fdagent.cli.homes import people_audit
 from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import control_root, where
 
@@ -62,8 +63,9 @@ def break_lease(
     from fdagent.fleet import people
     from fdagent.system import SystemClock, SystemIds
 
-    store = control_root(where(project, config), env)
-    broken = people.break_lease(store, table, op=op, clock=SystemClock(), ids=SystemIds())
+    place = where(project, config)
+    store, audit = control_root(place, env), people_audit(place, env)
+    broken = people.break_lease(store, table, op=op, clock=SystemClock(), ids=SystemIds(), audit=audit)
     print(
         f"Broke the lease of {table} in {env}, which {broken.agent or 'somebody'} held for job {broken.job_id or '?'}."
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fdagent.cli.homes import people_audit
 from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import control_root, person, where
 from fdagent.errors import UsageError
@@ -37,14 +38,15 @@ def request(
     from fdagent.system import SystemClock, SystemIds
 
     clock, ids = SystemClock(), SystemIds()
-    store = control_root(where(project, config), env)
+    place = where(project, config)
+    store, audit = control_root(place, env), people_audit(place, env)
     if cancel:
-        new = post_cancel(store, cancel, by=person(), clock=clock, ids=ids)
+        new = post_cancel(store, cancel, by=person(), clock=clock, ids=ids, audit=audit)
         print(f"Asked that {cancel} is cancelled." if new else f"That {cancel} is cancelled was asked before.")
         return 0
     name = request_id or ids.new()[:12]
     asked = _asked(entities or [], cascade=cascade, backfill=backfill, minutes=deadline, now=clock.wall())
-    post_request(store, name, asked, clock=clock, ids=ids)
+    post_request(store, name, asked, clock=clock, ids=ids, audit=audit)
     if not wait:
         print(
             json.dumps({"id": name}) if as_json else f"Posted {name}. `fdagent queue {env}` shows what becomes of it."

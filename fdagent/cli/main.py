@@ -2,19 +2,21 @@
 
 Guarantees: a mistake of a person's ends in a sentence on stderr and the exit code of its kind (0 done, 1 failed,
 2 wrong usage or configuration, 3 not found, 4 refused by a guard), never in a traceback; with `--json` the error is
-JSON on stdout too. A call imports only the module of the command it names.
+JSON on stdout too. A call imports only the module of the command it names, and a plain `status` not even typer.
 """
 
 import importlib
 import io
 import json
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.exceptions import TyperException
-
+from fdagent.cli import quick
 from models.errors import FdagentError
+
+if TYPE_CHECKING:
+    import typer
 
 COMMANDS = {
     "init": "project",
@@ -47,6 +49,9 @@ def fdagent() -> None:
     """The `fdagent` command."""
     _printable_streams()
     words = sys.argv[1:]
+    look = quick.parsed(words)
+    if look is not None:
+        sys.exit(_finished(lambda: quick.answer(look), as_json=look.as_json))
     sys.exit(run(commands(words), words))
 
 
@@ -66,8 +71,10 @@ def _printable_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def commands(words: list[str]) -> typer.Typer:
+def commands(words: list[str]) -> "typer.Typer":
     """The app with the command that `words` name, or with every command when they name none (so that help lists all)."""
+    import typer
+
     app = _app("Run a metadata project unattended: Delta tables in OneLake or local folders, no server.")
     named = words[0] if words else ""
     for name in [named] if named in COMMANDS else COMMANDS:
@@ -79,7 +86,9 @@ def commands(words: list[str]) -> typer.Typer:
     return app
 
 
-def _app(about: str) -> typer.Typer:
+def _app(about: str) -> "typer.Typer":
+    import typer
+
     app = typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -91,24 +100,47 @@ def _app(about: str) -> typer.Typer:
     return app
 
 
-def run(app: typer.Typer, words: list[str]) -> int:
+def run(app: "typer.Typer", words: list[str]) -> int:
     """Run one command; its exit code."""
     as_json = "--json" in words
+    return _finished(lambda: _by_typer(app, words, as_json=as_json), as_json=as_json)
+
+
+def _by_typer(app: "typer.Typer", words: list[str], *, as_json: bool) -> object:
+    import typer
+    from typer.exceptions import TyperException
+
     try:
-        answer = app(words, standalone_mode=False)
-    except FdagentError as err:
-        return _fail(err.what, err.fix, err.exit_code, as_json=as_json, problems=getattr(err, "problems", ()))
+        return app(words, standalone_mode=False)
     except TyperException as err:
         if not err.format_message():
             return err.exit_code  # no command was named, and the help was shown
         return _fail(err.format_message(), "Add --help to see how it is used.", err.exit_code, as_json=as_json)
-    except (KeyboardInterrupt, typer.Abort):
-        print("Stopped.", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said to it.
+    except typer.Abort as err:
+        raise KeyboardInterrupt from err
+
+
+def _finished(call: Callable[[], object], *, as_json: bool) -> int:
+    """The exit code of what a command does."""
+    try:
+        code = _given(call, as_json=as_json)
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone (`| head`), of which typer makes an exit: nothing is wrong, and nothing more
+        # can be said to it.
         sys.stdout = None
         return 0
+    return code
+
+
+def _given(call: Callable[[], object], *, as_json: bool) -> int:
+    try:
+        answer = call()
+    except FdagentError as err:
+        return _fail(err.what, err.fix, err.exit_code, as_json=as_json, problems=getattr(err, "problems", ()))
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return INTERRUPTED
     return answer if isinstance(answer, int) else 0
 
 

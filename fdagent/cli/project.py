@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fdagent.cli.homes import people_audit
 from fdagent.cli.options import Config, Project
 from fdagent.cli.where import person, where
 from fdagent.errors import UsageError
@@ -38,7 +39,8 @@ def promote(
     from fdagent.system import SystemClock, SystemIds
 
     clock, ids = SystemClock(), SystemIds()
-    loaded = load_project(where(project, config).project)
+    place = where(project, config)
+    loaded = load_project(place.project)
     environment = environment_named(loaded, env)
     store = open_control(Places(loaded, environment), clock=clock, ids=ids)
     shown = promoted_version(store)
@@ -52,14 +54,7 @@ def promote(
     if not yes and not typer.confirm(f"Promote to {env}?"):
         print("Nothing was changed.")
         return 1
-    promote(
-        store,
-        loaded.metadata_version,
-        shown=shown,
-        git_commit=git_commit(loaded.root),
-        by=person(),
-        clock=clock,
-        ids=ids,
-    )
+    version, commit, audit = loaded.metadata_version, git_commit(loaded.root), people_audit(place, env)
+    promote(store, version, shown=shown, git_commit=commit, by=person(), clock=clock, ids=ids, audit=audit)
     print(f"{env} runs metadata {loaded.metadata_version[:12]}… from now on.")
     return 0

@@ -1,14 +1,13 @@
 """`schedule list`, `pause` and `resume`: when an agent's schedules run, what became of their due times, and a pause."""
 
-import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fdagent.cli.job import open_jobs, queue_of
+from fdagent.cli.homes import people_audit, schedules_of, view_as_json
 from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import Where, where
 from fdagent.errors import UsageError
@@ -17,7 +16,6 @@ from models.times import stamp
 
 if TYPE_CHECKING:
     from fdagent.fleet.schedules import Schedules, View
-    from fdagent.queue.jobs import Jobs
 
 schedule = typer.Typer(no_args_is_help=True, help="When the schedules run; a schedule can be paused.")
 
@@ -52,9 +50,11 @@ def pause(
 
     now = _now()
     end = moment(until, now) if until else FOREVER
-    with schedules_of(where(project, config), writes=True) as schedules:
+    place = where(project, config)
+    with schedules_of(place, writes=True) as schedules:
         schedules.pause(schedule_id, end)
         schedules.dues.save()
+        _noted(place, schedules, schedule_id, "pause", f"paused until {stamp(end)}")
         view = _view(schedules, schedule_id, now)
     if as_json:
         print(json.dumps(view_as_json(view), indent=2))
@@ -69,10 +69,12 @@ def pause(
 def resume(schedule_id: Id, project: Project = None, config: Config = None, as_json: Json = False) -> None:
     """End a pause; what was due meanwhile is not made up for. Also counts anew from now after a wrong clock."""
     now = _now()
-    with schedules_of(where(project, config), writes=True) as schedules:
+    place = where(project, config)
+    with schedules_of(place, writes=True) as schedules:
         was = _view(schedules, schedule_id, now)
         schedules.resume(schedule_id, now)
         schedules.dues.save()
+        _noted(place, schedules, schedule_id, "resume", "not paused")
         view = _view(schedules, schedule_id, now)
     if as_json:
         print(json.dumps(view_as_json(view), indent=2))
@@ -83,43 +85,11 @@ def resume(schedule_id: Id, project: Project = None, config: Config = None, as_j
     print(f"{'Resumed' if was.note != view.note else 'Nothing held up'} {schedule_id}. {due}")
 
 
-@contextlib.contextmanager
-def schedules_of(place: Where, *, writes: bool) -> Iterator["Schedules"]:
-    """The schedules of a home; reading makes nothing, and sees what was saved beside a queue that is not there.
+def _noted(place: Where, schedules: "Schedules", schedule_id: str, event: str, to: str) -> None:
+    """Note it beside the charts' transitions, though a pause is no record with a chart."""
+    from fdagent.commit import Transition
 
-    Raises:
-        UsageError: There is no agent.toml.
-    """
-    from fdagent.fleet.schedules import Schedules
-    from fdagent.queue.dues import Dues
-
-    if place.settings is None:
-        raise UsageError(
-            "There is no agent.toml, and schedules stand nowhere else.",
-            fix="Name one with --config; deploy/agent.example.toml shows every key.",
-        )
-    jobs = open_jobs(place) if writes else queue_of(place)
-    there = jobs is not None
-    jobs = jobs or _empty_jobs()
-    try:
-        dues = Dues(jobs, place.home)
-        if not there:
-            dues.adopt_file()
-        yield Schedules(place.settings, dues, jobs.ids)
-    finally:
-        jobs.database.close()
-
-
-def _empty_jobs() -> "Jobs":
-    """A queue that is nowhere."""
-    import sqlite3
-
-    from fdagent.queue.db import Database
-    from fdagent.queue.jobs import Jobs
-    from fdagent.system import SystemClock, SystemIds
-
-    database = Database.over(sqlite3.connect(":memory:", isolation_level=None))
-    return Jobs(database, clock=SystemClock(), ids=SystemIds())
+    people_audit(place)(Transition("schedule", event, "", to, schedule_id, schedules.dues.jobs.ids.new()))
 
 
 def views_of(place: Where) -> "list[View]":
@@ -153,22 +123,6 @@ def moment(text: str, now: float) -> float:
     if seconds <= now:
         raise UsageError(f"--until {shown(text)} has passed.", fix="Name a time that is to come, or leave it out.")
     return seconds
-
-
-def view_as_json(view: "View") -> dict[str, Any]:
-    """A schedule for programs: its part of the agent's record, and what only this home knows."""
-    last = view.last
-    outcome = None
-    if last is not None:
-        outcome = {
-            "due_at": stamp(last.due),
-            "outcome": str(last.outcome),
-            "missed": last.missed,
-            "job_id": last.job_id or None,
-            "words": view.outcome,
-        }
-    more = {"env": view.schedule.env, "enabled": view.schedule.enabled, "last_outcome": outcome}
-    return view.to_record().to_json() | more | {"note": view.note or None}
 
 
 def show(views: "Sequence[View]") -> None:

@@ -1,37 +1,24 @@
-"""`status`: what waits, what runs, how the last jobs ended, and when the schedules run."""
+"""`status`: what waits, what runs, how the last jobs ended, when the schedules run, and what a person should know."""
 
-import json
+from typing import Annotated
 
-from fdagent.cli.job import job_as_json, queue_of
+import typer
+
 from fdagent.cli.options import Config, Json, Project
-from fdagent.cli.schedule import show, view_as_json, views_of
-from fdagent.cli.where import where
-
-LAST = 20
+from fdagent.cli.quick import Look, answer
 
 
-def status(project: Project = None, config: Config = None, as_json: Json = False) -> None:
-    """Show the queue: counts, running and waiting jobs, and the last 20 with why they failed; the schedules."""
-    place = where(project, config)
-    jobs = queue_of(place)
-    counts = {} if jobs is None else jobs.counts()
-    unfinished = [] if jobs is None else jobs.unfinished()
-    finished = [] if jobs is None else jobs.finished(LAST)
-    schedules = views_of(place)
-    if as_json:
-        answer = {
-            "agent": place.agent,
-            "home": str(place.home),
-            "project": str(place.project),
-            "counts": counts,
-            "schedules": [view_as_json(view) for view in schedules],
-            "unfinished": [job_as_json(job) for job in unfinished],
-            "finished": [job_as_json(job) for job in finished],
-        }
-        print(json.dumps(answer, indent=2))
-        return
-    from fdagent.cli import view
-
-    view.status(place, counts, unfinished, finished)
-    if schedules:
-        show(schedules)
+def status(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Draw it again each second, until Ctrl-C.")] = False,
+    search: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only the jobs whose id, env, tables, source or error hold it.")
+    ] = None,
+    health: Annotated[
+        bool, typer.Option("--health", help="Only say whether an agent runs: exit code 1 if none.")
+    ] = False,
+    project: Project = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> int:
+    """Show the queue: counts, running and waiting jobs, the schedules, and the last 20 jobs with why they failed."""
+    return answer(Look(project, config, as_json=as_json, watch=watch, health=health, search=search))

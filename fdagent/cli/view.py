@@ -5,21 +5,21 @@ or errors is never taken for markup. On a narrow terminal no name, id or number 
 don't fit is printed as a block of lines for each row.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from fdagent.cli.where import Where
 from fdagent.project.problems import printable
 from models.job import Job
-from models.run import RunRow
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from models.run import RunRow
 
 STYLES = {
     "succeeded": "green",
@@ -83,7 +83,12 @@ def grid(
     out.print(_table(columns, cells, right, (*cut, *wrap)))
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Text]], right: Sequence[str], free: Sequence[str]) -> Table:
+def _table(
+    columns: Sequence[str], rows: Sequence[Sequence[Text]], right: Sequence[str], free: Sequence[str]
+) -> "Table":
+    from rich import box
+    from rich.table import Table
+
     # SIMPLE_HEAD puts one space of the gap between two columns by itself.
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for name in columns:
@@ -108,6 +113,8 @@ def _blocks(out: Console, columns: Sequence[str], rows: Sequence[Sequence[Text]]
 
 def sentence(text: str, style: str = "", *, indent: int = 0) -> None:
     """Print a sentence; on a terminal its next lines are indented, too."""
+    from rich.padding import Padding
+
     out, text = console(), printable(text)
     if out.is_terminal:
         out.print(Padding(Text(text, style), (0, 0, 0, indent), expand=False))
@@ -141,28 +148,6 @@ def what(job: Job) -> str:
     return names + (" and downstream" if job.cascade else "") + (" (backfill)" if job.backfill else "")
 
 
-def status(place: Where, counts: Mapping[str, int], unfinished: Sequence[Job], finished: Sequence[Job]) -> None:
-    """The queue on one page."""
-    out = console()
-    out.print(f"Agent {place.agent} · project {place.project} · home {place.home}")
-    if not counts:
-        out.print("The queue is empty. Ask for a run with `fdagent enqueue ENV`.")
-        return
-    out.print(Text(" · ").join(Text(f"{n} {name}", STYLES.get(name, "")) for name, n in counts.items()))
-    if unfinished:
-        rows = [
-            (job.id, state(job.state), job.env, what(job), attempt(job), due(job), progress(job)) for job in unfinished
-        ]
-        columns = ("id", "state", "env", "tables", "attempt", "not before", "progress")
-        grid("Running and waiting", columns, rows, cut=("tables",), wrap=("progress",))
-    if finished:
-        ended = [(job.id, state(job.state), job.env, what(job), when(job.finished_at)) for job in finished]
-        grid("Last jobs", ("id", "state", "env", "tables", "ended"), ended, cut=("tables",))
-    troubled = [(job.id, reason) for job in (*unfinished, *finished) if (reason := printable(job.error or job.reason))]
-    if troubled:
-        grid("What went wrong", ("job", "why"), troubled, wrap=("why",))
-
-
 def attempt(job: Job) -> str:
     """Which attempt of how many."""
     return f"{job.attempt} of {job.max_attempts}"
@@ -171,15 +156,6 @@ def attempt(job: Job) -> str:
 def due(job: Job) -> str:
     """When a waiting job is due."""
     return when(job.not_before) if job.state == "queued" else ""
-
-
-def progress(job: Job) -> str:
-    """How far a job is: tables that ended, and the one that runs."""
-    if not job.tables:
-        return ""
-    ended = sum(at.get("state") not in {"waiting", "running"} for at in job.tables.values())
-    running = [name for name, at in job.tables.items() if at.get("state") == "running"]
-    return ", ".join([f"{ended} of {len(job.tables)} tables", *running])
 
 
 def job(found: Job) -> None:
@@ -233,7 +209,7 @@ class Worked:
         if why:
             sentence(why, STYLES.get(ended, ""), indent=6)
 
-    def row(self, row: RunRow) -> None:
+    def row(self, row: "RunRow") -> None:
         """A table ended."""
         if self.quiet:
             return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdagent.cli.control import request_ended, request_of
-from fdagent.cli.job import queue
+from fdagent.cli.homes import queue
 from fdagent.cli.lease import ESTIMATE, seems_lapsed
 from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import Where, control_root, running_agent, where

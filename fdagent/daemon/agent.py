@@ -17,6 +17,7 @@ from fdagent.commit import Audit
 from fdagent.config.settings import Settings
 from fdagent.daemon.describe import Describe
 from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
+from fdagent.daemon.home import DRAIN
 from fdagent.daemon.mail import Mail
 from fdagent.errors import QueueDamaged
 from fdagent.fleet.look import Me
@@ -29,8 +30,6 @@ from fdagent.stores.sightings import Sightings
 
 LONGEST_SLEEP_SECONDS = 0.1
 DAY_SECONDS = 86_400.0
-DRAIN = "drain"
-"""The wish by which `fdagent drain` asks this daemon to stop; its value is anything."""
 KILL_SECONDS = 10.0
 
 Tell = Callable[..., None]

@@ -17,6 +17,8 @@ from fdagent.queue.db import NAME, Database, put_aside
 from fdagent.stores.filelock import FileLock
 
 LOCK, PID = "agent.lock", "agent.pid"
+DRAIN = "drain"
+"""The wish in the queue file by which `fdagent drain` asks the daemon to stop; its value is anything."""
 TRIES = 5
 """Somebody who only looks whether a daemon is there has its lock for a moment."""
 PAUSE_SECONDS = 0.05

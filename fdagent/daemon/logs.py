@@ -1,7 +1,7 @@
-"""The agent's log: one JSON object a line, on stdout and in numbered files under `<home>/logs`.
+"""The agent's log: one JSON object a line, on stdout and in numbered files under `<home>/logs`; on a terminal, in colour.
 
-Guarantees: one writer, the daemon, so lines are never mixed; workers hand their lines to it. A line is in a file whole
-or not at all. A full or unwritable disk loses lines and never stops the agent; how many were lost is said once there is
+Guarantees: one writer, the daemon, so lines are never mixed; workers hand their lines to it. (The log of what people did
+has many writers, each of one line that the system appends whole.) A line is in a file whole or not at all. A full or unwritable disk loses lines and never stops the agent; how many were lost is said once there is
 room. Files are never renamed (Windows refuses that while somebody reads): a full one is followed by the next number, and
 the oldest are removed; one that somebody deletes is followed by a new one. Lines hold no secret because nothing that is
 told does.
@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from fdagent.commit import Transition
+from fdagent.daemon.terminal import for_people, style_of
 from fdagent.ports import Clock
 from models.times import stamp
 
-AGENT, AUDIT = "agent", "audit"
+AGENT, AUDIT, PEOPLE = "agent", "audit", "audit-people"
 FILE_BYTES = 20 * 1024 * 1024
 KEPT = 10
 LEVELS = ("debug", "info", "warning", "error")
@@ -32,7 +33,7 @@ class Log:
 
     Args:
         folder: `<home>/logs`; made when it is missing.
-        out: Also written to; None: files only.
+        out: Also written to, for people where it is a terminal; None: files only.
         about: Fields of every line, such as the host.
         name: Files are called `<name>.<number>.log`.
         file_bytes: A file longer than this is followed by the next.
@@ -52,6 +53,7 @@ class Log:
     ) -> None:
         self._folder, self._out, self._about, self._clock = folder, out, about, clock
         self._name, self._file_bytes, self._kept = name, file_bytes, kept
+        self._style = style_of(out)
         self._lock = threading.Lock()
         self._file: io.FileIO | None = None
         self._lost = 0
@@ -74,12 +76,18 @@ class Log:
         self._line({**arrow, "key": moved.key, "op": moved.op, **self._about, **about})
 
     def _line(self, fields: Mapping[str, Any]) -> None:
-        text = json.dumps({"ts": stamp(self._clock.wall()), **fields})
+        line = {"ts": stamp(self._clock.wall()), **fields}
+        text = json.dumps(line)
         with self._lock:
             if self._out is not None:
                 with contextlib.suppress(OSError, ValueError):
-                    print(text, file=self._out, flush=True)
+                    print(text if self._style is None else for_people(line, self._style), file=self._out, flush=True)
             self._write(text)
+
+    @property
+    def lost(self) -> int:
+        """Lines that could not be written yet."""
+        return self._lost
 
     def close(self) -> None:
         """Close the file."""

@@ -4,7 +4,7 @@ Guarantees: each is one CREATE under an id of its own; an id that was used is re
 is the same request. Does not know whether any agent will serve it: the request's status says.
 """
 
-from fdagent.commit import Committed, commit
+from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import NotFound, Refused
 from fdagent.fleet.records import cancel_key, request_cell, request_key, status_cell, wish_cell
 from fdagent.ports import Clock, Ids, Store
@@ -17,8 +17,10 @@ from models.step import Refusal
 from models.wish import Wish, WishFacts
 
 
-def post_request(store: Store, request_id: str, request: Request, *, clock: Clock, ids: Ids) -> Request:
-    """Post a request.
+def post_request(
+    store: Store, request_id: str, request: Request, *, clock: Clock, ids: Ids, audit: Audit | None = None
+) -> Request:
+    """Post a request; `audit` is told when it is posted.
 
     Raises:
         BadId: The id may not be part of a path.
@@ -36,14 +38,15 @@ def post_request(store: Store, request_id: str, request: Request, *, clock: Cloc
         clock=clock,
         ids=ids,
         key=request_key(request_id),
+        audit=audit,
     )
     if isinstance(answer, Refusal) or answer.record is None:
         raise Refused(f"Request {request_id} was not posted: that id is taken.", fix="Name another with --id.")
     return answer.record
 
 
-def post_cancel(store: Store, request_id: str, *, by: str, clock: Clock, ids: Ids) -> bool:
-    """Wish that a request is cancelled; False when the same was wished before.
+def post_cancel(store: Store, request_id: str, *, by: str, clock: Clock, ids: Ids, audit: Audit | None = None) -> bool:
+    """Wish that a request is cancelled; False when the same was wished before. `audit` is told when it is new.
 
     Raises:
         BadId: The id may not be part of a path.
@@ -62,6 +65,7 @@ def post_cancel(store: Store, request_id: str, *, by: str, clock: Clock, ids: Id
         clock=clock,
         ids=ids,
         key=cancel_key(request_id),
+        audit=audit,
     )
     return isinstance(answer, Committed)
 

@@ -12,7 +12,7 @@ Does not check who the person is: the store's rights do.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fdagent.commit import Committed, commit
+from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import NotFound, Refused
 from fdagent.fleet.presence import agent_cell, agent_key
 from fdagent.fleet.records import STATUSES, lease_cell, lease_key, read_all
@@ -38,7 +38,7 @@ Watching = Callable[[AgentRecord, float], None]
 """Told that a watch begins, of which record, and for how many seconds at most."""
 
 
-def break_lease(store: Store, table: str, *, op: str, clock: Clock, ids: Ids) -> Lease:
+def break_lease(store: Store, table: str, *, op: str, clock: Clock, ids: Ids, audit: Audit | None = None) -> Lease:
     """Free a table whose holder is known not to come back; the lease that was broken.
 
     Args:
@@ -47,6 +47,7 @@ def break_lease(store: Store, table: str, *, op: str, clock: Clock, ids: Ids) ->
         op: The op of the version to break.
         clock: Waits between tries.
         ids: Names the write, jitters the waits.
+        audit: Told when it is broken.
 
     Raises:
         BadId: No table is called so.
@@ -61,7 +62,8 @@ def break_lease(store: Store, table: str, *, op: str, clock: Clock, ids: Ids) ->
         seen.append(lease)
         return LeaseFacts(by_a_person=True, named_op=op)
 
-    answer = commit(LEASE, cell, "break", op=ids.new(), facts=facts, clock=clock, ids=ids, key=lease_key(table))
+    key = lease_key(table)
+    answer = commit(LEASE, cell, "break", op=ids.new(), facts=facts, clock=clock, ids=ids, key=key, audit=audit)
     lease = seen[-1]
     if lease is None:
         raise NotFound(f"Nobody holds a lease of {table}.", fix="`fdagent lease list ENV` shows those that are held.")
@@ -73,7 +75,9 @@ def break_lease(store: Store, table: str, *, op: str, clock: Clock, ids: Ids) ->
     return lease
 
 
-def forget_agent(store: Store, name: str, *, clock: Clock, ids: Ids, watching: Watching) -> AgentRecord:
+def forget_agent(
+    store: Store, name: str, *, clock: Clock, ids: Ids, watching: Watching, audit: Audit | None = None
+) -> AgentRecord:
     """Delete the record of an agent that is gone for good; the record that was deleted.
 
     Takes as long as an agent that didn't say goodbye has to be watched.
@@ -84,6 +88,7 @@ def forget_agent(store: Store, name: str, *, clock: Clock, ids: Ids, watching: W
         clock: By which it is watched.
         ids: Names the write, jitters the waits.
         watching: Told that a watch begins.
+        audit: Told when it is forgotten.
 
     Raises:
         BadId: No agent is called so.
@@ -91,7 +96,7 @@ def forget_agent(store: Store, name: str, *, clock: Clock, ids: Ids, watching: W
         Refused: It lives, or an open request names it.
         GaveUp, StoreError: It is not known to be forgotten.
     """
-    forgetting = _Forgetting(store, check_id(name, "agent"), clock, ids)
+    forgetting = _Forgetting(store, check_id(name, "agent"), clock, ids, audit)
     answer = forgetting.ask()
     if isinstance(answer, Refusal) and {check.guard for check in answer.failed} == {lost.name}:
         _watch(forgetting.cell, clock, watching)
@@ -114,6 +119,7 @@ class _Forgetting:
     name: str
     clock: Clock
     ids: Ids
+    audit: Audit | None
     record: AgentRecord | None = None
     """As it was judged last."""
     cell: WatchedCell[AgentRecord] = field(init=False)
@@ -125,7 +131,17 @@ class _Forgetting:
     def ask(self) -> Committed[AgentRecord] | Refusal:
         """Judge it, and delete the record if nothing speaks against it."""
         op, key = self.ids.new(), agent_key(self.name)
-        return commit(AGENT, self.cell, "forget", op=op, facts=self._facts, clock=self.clock, ids=self.ids, key=key)
+        return commit(
+            AGENT,
+            self.cell,
+            "forget",
+            op=op,
+            facts=self._facts,
+            clock=self.clock,
+            ids=self.ids,
+            key=key,
+            audit=self.audit,
+        )
 
     def _facts(self, record: AgentRecord | None) -> AgentFacts:
         self.record = record

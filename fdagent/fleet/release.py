@@ -3,7 +3,7 @@
 Guarantees: a promotion is one conditional write over the very release the person was shown. Reading never writes.
 """
 
-from fdagent.commit import Committed, commit
+from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import BadRecord, Refused
 from fdagent.ports import Clock, Ids, Store
 from fdagent.project.places import Places
@@ -33,7 +33,15 @@ def promoted_version(store: Store) -> str:
 
 
 def promote(
-    store: Store, version: str, *, shown: str, git_commit: str, by: str, clock: Clock, ids: Ids
+    store: Store,
+    version: str,
+    *,
+    shown: str,
+    git_commit: str,
+    by: str,
+    clock: Clock,
+    ids: Ids,
+    audit: Audit | None = None,
 ) -> Committed[Release]:
     """Promote a version.
 
@@ -45,6 +53,7 @@ def promote(
         by: Who promotes.
         clock: When.
         ids: Names the write.
+        audit: Told when it is promoted.
 
     Raises:
         Refused: Somebody promoted since it was shown.
@@ -52,7 +61,10 @@ def promote(
     facts = ReleaseFacts(
         by_a_person=True, person=by, shown=shown, metadata_version=version, git_commit=git_commit or None
     )
-    answer = commit(RELEASE, _cell(store), "promote", op=ids.new(), facts=lambda _: facts, clock=clock, ids=ids)
+    op, cell = ids.new(), _cell(store)
+    answer = commit(
+        RELEASE, cell, "promote", op=op, facts=lambda _: facts, clock=clock, ids=ids, key=RECORD, audit=audit
+    )
     if isinstance(answer, Refusal):
         raise Refused(f"Nothing was promoted: {answer}.", fix="Look again with `fdagent promote`.")
     return answer

@@ -12,22 +12,24 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from fdagent.config.schedules import Schedule
 from fdagent.config.settings import Settings
 from fdagent.errors import ConfigError, NotFound
 from fdagent.fleet.due import NEVER, Times
-from fdagent.fleet.presence import agent_cell
 from fdagent.fleet.settle import settled
 from fdagent.ports import Ids, Store
 from fdagent.project.problems import did_you_mean
 from fdagent.queue.dues import FOREVER, Dues, Entry, Outcome, Settled, Standing
 from fdagent.why import Answer
-from models import agent as record
 from models.ids import shown
 from models.job import Job, JobState
 from models.step import Check, Write
 from models.times import stamp
+
+if TYPE_CHECKING:
+    from models import agent as record
 
 AHEAD_SECONDS = 60.0
 """Marks further ahead of this machine's clock are told."""
@@ -115,8 +117,10 @@ class View:
         known += [self.standing.floor] if self.standing is not None and self.standing.floor else []
         return max(known, default=None)
 
-    def to_record(self) -> record.Schedule:
+    def to_record(self) -> "record.Schedule":
         """For the agent's record."""
+        from models import agent as record
+
         schedule = self.schedule
         return record.Schedule(
             id=schedule.id,
@@ -223,12 +227,14 @@ class Schedules:
         standings = self.dues.standings() if chosen else {}
         return [self._view(one, standings.get(one.id), now) for one in chosen]
 
-    def records(self, env: str, now: float) -> tuple[record.Schedule, ...]:
+    def records(self, env: str, now: float) -> "tuple[record.Schedule, ...]":
         """For this agent's record in an environment; what the one that is there knows is taken over first.
 
         Raises:
             StoreError: The record can't be read, so nothing may be written over it.
         """
+        from fdagent.fleet.presence import agent_cell
+
         store = self._unread.get(env)
         if store is not None and any(one.env == env and rule_of(one) for one in self.settings.schedules):
             found, _ = agent_cell(store, self.settings.agent.name).read()
@@ -236,7 +242,7 @@ class Schedules:
         self._unread.pop(env, None)
         return tuple(view.to_record() for view in self.views(now, env))
 
-    def _adopt(self, known: Sequence[record.Schedule]) -> None:
+    def _adopt(self, known: "Sequence[record.Schedule]") -> None:
         rules = {one.id: rule_of(one) for one in self.settings.schedules}
         self.dues.adopt(
             Standing(one.id, one.when, one.last_due_at + PART_OF_A_SECOND, paused_until=one.paused_until)

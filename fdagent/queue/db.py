@@ -16,7 +16,6 @@ import contextlib
 import errno
 import sqlite3
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Self
 
@@ -87,6 +86,8 @@ class Database:
                     f"{self.path} is a SQLite file, but not a queue of this version of fdagent.",
                     fix="Move it away, or name another home folder.",
                 )
+            from importlib import resources
+
             run("pragma journal_mode = wal")
             schema = resources.files("fdagent.queue").joinpath("schema.sql").read_text(encoding="utf-8")
             self._connection.executescript(
@@ -114,8 +115,23 @@ class Database:
                     self._connection.execute("rollback")
                 raise
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all that a block reads be of one moment, whatever others commit meanwhile.
+
+        Not for long: what is written meanwhile can't be moved out of the write-ahead log.
+        """
+        with self._sentences():
+            self._connection.execute("begin")
+        try:
+            yield
+        finally:
+            with self._sentences():
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+
     def rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
-        """Read outside any transaction of ours: the newest committed rows."""
+        """Read outside any write transaction of ours: the newest committed rows, or those of the moment of `reading`."""
         with self._sentences():
             return self._connection.execute(sql, values).fetchall()
 
