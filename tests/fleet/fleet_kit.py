@@ -19,7 +19,7 @@ from fdagent.errors import Unavailable, Unknown
 from fdagent.fleet.look import Me
 from fdagent.fleet.mailbox import Mailbox, Patience, job_key
 from fdagent.fleet.presence import Presence, Standing
-from fdagent.fleet.records import cancel_key, dump, request_key, status_cell
+from fdagent.fleet.records import cancel_key, dump, parser, request_key, status_key
 from fdagent.fleet.serving import Serving
 from fdagent.fleet.slots import Posting
 from fdagent.ports import Absent, Match
@@ -36,7 +36,7 @@ from models.agent import AgentRecord, AgentState
 from models.agent import Pipeline as Told
 from models.liveness import default_span_seconds, grace_for
 from models.slot import DAY, Request
-from models.status import FINAL
+from models.status import Status
 
 BASE = 1_800_000_000.0
 """2027-01-15T08:00:00Z."""
@@ -52,6 +52,12 @@ def project():
     with tempfile.TemporaryDirectory() as folder:
         write_scaffold(Path(folder))
         return load_project(Path(folder))
+
+
+@functools.lru_cache(10_000)
+def read_status(body: bytes | None) -> Status | None:
+    """A status from its bytes."""
+    return None if body is None else parser(Status)(body)
 
 
 @dataclass
@@ -172,7 +178,8 @@ class Fleet:
         self.put(cancel_key(name), b"")
 
     def status(self, name: str):
-        return status_cell(self.store, name).read()[0]
+        blob = self.store.read(status_key(name))
+        return read_status(None if blob is None else blob.body)
 
     def state(self, name: str) -> str:
         status = self.status(name)
@@ -190,7 +197,9 @@ class Fleet:
 class Agent:
     """One agent. `restart` starts it anew over the queue it had; `wiped` over an empty one."""
 
-    def __init__(self, name, fleet, pipeline, *, off=0.0, concurrency=1, max_attempts=3, env="dev", schedules=(), keep_days=14):
+    def __init__(
+        self, name, fleet, pipeline, *, off=0.0, concurrency=1, max_attempts=3, env="dev", schedules=(), keep_days=14
+    ):
         self.name, self.fleet, self.pipeline, self.env = name, fleet, pipeline, env
         self.keep_days = keep_days
         self.concurrency, self.max_attempts, self.schedules = concurrency, max_attempts, list(schedules)
@@ -386,10 +395,6 @@ class Attempt:
 
 def hourly(name: str = "hourly", minutes: float = 60) -> Schedule:
     return Schedule(id=name, env="dev", entities=TABLES[:1], every_minutes=minutes, shared=True)
-
-
-def is_final(state: str) -> bool:
-    return state in FINAL
 
 
 __all__ = [

@@ -168,5 +168,3 @@ def test_an_agent_does_not_serve_two_requests_with_one_worker_when_both_are_due(
         fleet.post(name)
     agent.tick()
     assert [fleet.state(name) for name in ("r1", "r2", "r3")] == ["accepted", "absent", "absent"]
-
-

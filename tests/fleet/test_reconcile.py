@@ -148,7 +148,8 @@ def test_a_queued_job_whose_status_still_runs_makes_it_wait(fleet, a):
     assert [(table.entity, table.by) for table in status.tables] == [("bronze.orders", "etl-01")]
 
 
-def test_a_status_is_not_made_to_wait_once_the_next_attempt_has_begun(fleet, a):
+@pytest.mark.parametrize("moment", [("read", "cancel/r1.json"), ("write", "status/r1.json")], ids=["read", "write"])
+def test_a_status_is_not_made_to_wait_once_the_next_attempt_has_begun(fleet, a, moment):
     held(fleet, a)
     attempt = a.begin("r1")
     a.view.fault = lambda call, key: "down" if key == status_key("r1") else None
@@ -158,7 +159,7 @@ def test_a_status_is_not_made_to_wait_once_the_next_attempt_has_begun(fleet, a):
 
     def next_attempt(call, key):
         # The worker begins again between the poll's look at its queue and its write.
-        if (call, key) == ("write", status_key("r1")):
+        if (call, key) == moment:
             a.view.before = lambda call, key: None
             a.begin("r1")
 
