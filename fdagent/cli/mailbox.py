@@ -8,7 +8,7 @@ import typer
 from fdagent.cli.homes import people_audit
 from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import control_root, person, where
-from fdagent.errors import UsageError
+from fdagent.errors import GaveUp, UsageError
 
 if TYPE_CHECKING:
     from fdagent.ports import Clock, Store
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 1.0
 """Between two looks at a status that is waited for."""
+PAST_DEADLINE_SECONDS = 180.0
+"""How long after the deadline an agent may take to end what is overdue: a minute's patience and a few polls."""
+LONGEST_RUN_SECONDS = 86_400.0
 FAILED = 1
 
 
@@ -52,7 +55,7 @@ def request(
             json.dumps({"id": name}) if as_json else f"Posted {name}. `fdagent queue {env}` shows what becomes of it."
         )
         return 0
-    return _waited(store, name, clock, as_json=as_json)
+    return _waited(store, env, name, clock, seconds=deadline * 60 + PAST_DEADLINE_SECONDS, as_json=as_json)
 
 
 def _asked(entities: list[str], *, cascade: bool, backfill: str, minutes: float, now: float) -> "Request":
@@ -70,14 +73,23 @@ def _asked(entities: list[str], *, cascade: bool, backfill: str, minutes: float,
     )
 
 
-def _waited(store: "Store", name: str, clock: "Clock", *, as_json: bool) -> int:
-    """Wait for the final status, which comes at the latest when the deadline has passed and an agent looks."""
+def _waited(store: "Store", env: str, name: str, clock: "Clock", *, seconds: float, as_json: bool) -> int:
+    """Wait for the final status, which comes at the latest when the deadline has passed and an agent looks.
+
+    Raises:
+        GaveUp: It didn't come within `seconds`.
+    """
     from fdagent.fleet.asking import status_of
     from models.status import FINAL, RequestState
 
-    shown = ""
+    shown, until = "", clock.elapsed() + seconds
     while True:
         status = status_of(store, name)
+        if _overdue(status, clock.elapsed() - until):
+            raise GaveUp(
+                f"Request {name} has not ended, though its deadline has passed: it seems that no agent looks after it.",
+                fix=f"`fdagent agents {env}` shows who is alive; `fdagent why {name}` what stands in the way.",
+            )
         said = "waits to be claimed" if status is None else f"is {status.state} on {status.agent}"
         if said != shown and not as_json:
             print(f"{name} {said}.")
@@ -90,6 +102,16 @@ def _waited(store: "Store", name: str, clock: "Clock", *, as_json: bool) -> int:
     elif status.error or status.reason:
         print(status.error or status.reason)
     return 0 if status.state is RequestState.SUCCEEDED else FAILED
+
+
+def _overdue(status: "Status | None", seconds: float) -> bool:
+    """Should it have ended? A run that began in time is finished by its agent, however late that is."""
+    from models.status import FINAL, RequestState
+
+    if status is not None and status.state in FINAL:
+        return False
+    runs = status is not None and status.state is RequestState.RUNNING
+    return seconds >= (LONGEST_RUN_SECONDS if runs else 0.0)
 
 
 def queue(

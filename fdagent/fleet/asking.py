@@ -6,7 +6,7 @@ is the same request. Does not know whether any agent will serve it: the request'
 
 from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import NotFound, Refused
-from fdagent.fleet.records import cancel_key, request_cell, request_key, status_cell, wish_cell
+from fdagent.fleet.records import cancel_key, request_cell, request_key, status_cell, status_key, wish_cell
 from fdagent.ports import Clock, Ids, Store
 from machines.slot import SLOT
 from machines.wish import WISH
@@ -54,7 +54,7 @@ def post_cancel(store: Store, request_id: str, *, by: str, clock: Clock, ids: Id
         GaveUp, StoreError: It is not known to be wished.
     """
     check_id(request_id, "request id")
-    if store.read(request_key(request_id)) is None and status_of(store, request_id) is None:
+    if store.read(request_key(request_id)) is None and store.read(status_key(request_id)) is None:
         raise NotFound(f"There is no request {request_id}.", fix="`fdagent queue ENV` lists them.")
     answer: Committed[Wish] | Refusal = commit(
         WISH,

@@ -738,3 +738,29 @@ def test_three_agents_sweep_the_same_without_trouble(fleet, a, b):
     b.mailbox._sweeper.turn()
     assert fleet.state("r1") == "absent"
     assert not [entry for entry in b.log if entry[1] == "request_trouble"]
+
+
+# What a person asks
+
+
+def test_a_wish_needs_a_request_but_not_one_that_can_be_read(fleet):
+    from fdagent.errors import NotFound
+    from fdagent.fleet.asking import post_cancel
+
+    asked = {"by": "a person", "clock": fleet.true, "ids": fleet.ids}
+    with pytest.raises(NotFound):
+        post_cancel(fleet.store, "r1", **asked)
+    fleet.put(status_key("r1"), b"{")
+    assert post_cancel(fleet.store, "r1", **asked) is True
+    assert post_cancel(fleet.store, "r1", **asked) is False
+
+
+def test_waiting_for_a_request_that_no_agent_looks_after_ends_some_minutes_past_its_deadline(fleet, a):
+    from fdagent.cli.mailbox import PAST_DEADLINE_SECONDS, _waited
+    from fdagent.errors import GaveUp
+
+    fleet.post("r1")
+    before = fleet.time.now
+    with pytest.raises(GaveUp, match="r1"):
+        _waited(fleet.store, "dev", "r1", fleet.true, seconds=600 + PAST_DEADLINE_SECONDS, as_json=False)
+    assert fleet.time.now - before == pytest.approx(600 + PAST_DEADLINE_SECONDS, abs=2)
