@@ -24,6 +24,7 @@ from models import codec
 from models.agent import AgentFacts, AgentRecord
 from models.liveness import is_lost, is_silent
 from models.place import process_gone
+from models.step import Refusal
 
 FOLDER = "agents/"
 OPS_KEPT = 64
@@ -142,6 +143,9 @@ class Presence:
         if self._trouble:
             self._trouble = ""
             self.told(f"The control folder of {self.env} can be used again.")
+        self._answered(event, answer, seen)
+
+    def _answered(self, event: str, answer: Committed[AgentRecord] | Refusal, seen: list[AgentRecord | None]) -> None:
         if isinstance(answer, Committed):
             self._watched = None
             self._drained = event == "drain" or self._drained

@@ -240,6 +240,7 @@ class Runner:
 
     def _ended(self, row: RunRow, *, retryable: bool) -> None:
         ended = {"state": str(row.status), "run_id": row.run_id, "rows": row.rows_written}
+        ended |= {"read": row.rows_read, "quarantined": row.rows_quarantined}
         self._tables[row.entity] = ended if row.status in DONE else {**ended, "error": row.error}
         self._unstored.append(row)
         self.told(row)
