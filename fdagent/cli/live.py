@@ -185,6 +185,9 @@ def _progress(tables: Mapping[str, Any], frame: Frame) -> list[Text]:
         line.append(f", {counts['failed']} failed", "red")
     now = [(name, at.get("rows", 0)) for name, at in tables.items() if at.get("state") == "running"]
     named = [Text.assemble((printable(name), "cyan"), f"  {rows:,} rows" if rows else "") for name, rows in now]
+    if not named and counts["waiting"]:
+        first = next(name for name, at in tables.items() if at.get("state") == "waiting")
+        named = [Text.assemble("at ", (printable(first), "cyan"))]
     if len(named) == 1 and line.cell_len + named[0].cell_len + 5 <= frame.width:
         return [line.append("  ·  ").append_text(named[0])]
     shown = named[:TABLES_SHOWN] if frame.live else named

@@ -1,4 +1,4 @@
-"""How a log line looks on a terminal: the same fields as the JSON line, one line each, in colour.
+"""How a log line looks on a terminal: what the JSON line says, for people and in colour.
 
 Guarantees: nothing of a line's content is obeyed by the terminal. Only a terminal gets this form; whatever reads a pipe
 or a file gets JSON.
@@ -17,8 +17,9 @@ COLOURS = {"debug": "2", "info": "32", "warning": "33", "error": "1;31"}
 FAINT = "2"
 LEVEL_WIDTH = 7
 AT_ONCE = ("ts", "level", "event", "message")
-"""Fields with a place of their own; the others follow as `name=value`, those of every line left out."""
-ALWAYS = ("agent", "host")
+"""Fields with a place of their own; the others follow as `name=value`."""
+LEFT_OUT = ("agent", "host", "entity", "run_id", "source")
+"""The same in every line, said by the message, or too long to read: the file has them."""
 
 Style = Callable[[str, str], str]
 """The text in the colour of an SGR code."""
@@ -41,7 +42,7 @@ def for_people(line: Mapping[str, Any], style: Style) -> str:
     """A log line as a person reads it, its time in this machine's zone."""
     at = datetime.fromisoformat(line["ts"]).astimezone().strftime("%H:%M:%S")
     level = str(line.get("level", ""))
-    more = " ".join(f"{name}={value}" for name, value in line.items() if name not in (*AT_ONCE, *ALWAYS))
+    more = " ".join(f"{name}={value}" for name, value in line.items() if name not in (*AT_ONCE, *LEFT_OUT))
     parts = [
         style(at, FAINT),
         style(f"{level:{LEVEL_WIDTH}}", COLOURS.get(level, "")),
