@@ -14,6 +14,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +112,14 @@ def _differ(living: dict[str, Any], new: dict[str, Any]) -> Iterator[_Change]:
                 yield _Change(name, was, "__dict__", value.__dict__)
         elif isinstance(value, CONSTANTS) and was != value:
             yield _Change(name, living, name, value)
-        elif getattr(value, "__module__", living["__name__"]) == living["__name__"]:
+        elif isinstance(value, Guard) or getattr(value, "__module__", living["__name__"]) == living["__name__"]:
             yield from _functions(name, was, value)
 
 
 def _functions(name: str, was: Any, new: Any) -> Iterator[_Change]:
-    """The differing functions inside a function, guard, property, method or class."""
+    """The differing functions inside a function, guard, property, method or class; an enumeration has none."""
+    if isinstance(new, Enum) or (isinstance(new, type) and issubclass(new, Enum)):
+        return
     if type(was) is not type(new):
         yield _Change(name, None, name, None)
     elif isinstance(new, types.FunctionType):

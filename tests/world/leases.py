@@ -1,17 +1,12 @@
 """Duties of a lease's holder and its rivals, and P7: at most one believer at any instant.
 
-What a fleet's lease code does with the production chart, `Belief` and `Sightings`: watch, take, keep, stop believing and
-only then ask to release.
+The duties take, keep and release through the production `TableLease`; the world watches its belief.
 """
 
-from fdagent.commit import Committed, commit
-from fdagent.stores.cell import StoreCell
+from fdagent.fleet.records import lease_cell, lease_key
 from fdagent.stores.sightings import Sightings
-from machines.lease import LEASE
-from models import codec
-from models.lease import Lease, LeaseFacts, has_lapsed
+from fdagent.work.leases import Holder, TableLease
 from models.place import process_gone
-from models.step import Refusal
 
 from .process import Me, Violation
 from .state import Monitor, State
@@ -19,12 +14,7 @@ from .state import Monitor, State
 SPAN = 6.0
 TICK = 3.0
 TABLE = "silver.orders"
-KEY = f"leases/{TABLE}.json"
-
-
-def read(body: bytes) -> Lease:
-    """A lease's record."""
-    return Lease.from_json(codec.parse(body))
+KEY = lease_key(TABLE)
 
 
 def sightings(me: Me) -> Sightings:
@@ -32,59 +22,29 @@ def sightings(me: Me) -> Sightings:
     return me.memory.setdefault("sightings", Sightings(me.clock))
 
 
-class Watched(StoreCell[Lease]):
-    """The lease's cell; each read of it is a sighting."""
-
-    def __init__(self, me: Me, table: str) -> None:
-        self.key, self.me = f"leases/{table}.json", me
-        super().__init__(me.store, self.key, read, lambda lease: codec.dump(lease.to_json()))
-
-    def read(self) -> tuple[Lease | None, str]:
-        asked = self.me.clock.elapsed()
-        record, tag = super().read()
-        if record is not None:
-            sightings(self.me).seen(self.key, record.op, asked=asked)
-        return record, tag
-
-
-def ask(me: Me, event: str, table: str = TABLE, *, span: float = SPAN) -> Committed[Lease] | Refusal:
-    """One event of the lease."""
-    op = me.ids.new()
-    ops = me.memory.setdefault(("ops", table), set())
-    ops.add(op)
-
-    def facts(record: Lease | None) -> LeaseFacts:
-        place = me.processes.place()
-        unchanged = None if record is None else sightings(me).unchanged_for(f"leases/{table}.json", record.op)
-        belief = me.beliefs.get(table)
-        gone = record is not None and process_gone(record, place=place, started_at=me.processes.started_at)
-        pid = me.processes.pid()
-        return LeaseFacts(
-            ops=frozenset(ops),
-            believed=belief is not None and belief.held(),
-            lapsed=record is not None and has_lapsed(record, unchanged),
-            process_gone=gone,
-            new=Lease(
-                table=table, agent=me.agent, boot=place, pid=pid, process_started_at=float(pid), seconds=span
-            ),
-        )
-
-    return commit(LEASE, Watched(me, table), event, op=op, facts=facts, clock=me.clock, ids=me.ids)
+def lease_of(me: Me, table: str = TABLE, *, span: float = SPAN) -> TableLease:
+    """The production lease of a table in this process's hands; each taking is a claim of its own."""
+    known = me.memory.get(("lease", table))
+    if known is None:
+        pid, place = me.processes.pid(), me.processes.place()
+        holder = Holder(me.agent, f"{me.agent}-{me.boot}", "host", place, pid, float(pid))
+        known = TableLease(me.store, table, span, holder, sightings(me), me.clock, me.ids, me.processes)
+        me.memory["lease", table] = known
+    return known
 
 
 def try_take(me: Me, table: str = TABLE, *, span: float = SPAN) -> bool:
-    """Ask once; believe from the start of the asking."""
-    started = me.clock.elapsed()
-    answer = ask(me, "acquire", table, span=span)
-    if isinstance(answer, Refusal):
+    """Ask once; the world watches the belief."""
+    lease = lease_of(me, table, span=span)
+    before = lease_cell(me.store, table).read()[0]
+    if lease.acquire() is not None:
         me.saw("refused")
         return False
-    assert answer.record is not None
-    if answer.move is None or answer.move.source == "held":
+    if before is not None:
         me.saw("lease taken from another")
-    if any(check.guard == "left_behind" and check.held for check in (answer.move.checks if answer.move else ())):
-        me.saw("lease by dead process")
-    me.believe(table, span).confirmed(started)
+        if process_gone(before, place=me.processes.place(), started_at=me.processes.started_at):
+            me.saw("lease by dead process")
+    me.beliefs[table] = lease.belief
     return True
 
 
@@ -103,20 +63,13 @@ def keep(me: Me) -> str | None:
 
 
 def renew(me: Me, table: str = TABLE) -> bool:
-    """Renew, and believe from the start of that; lost: stop believing."""
-    belief = me.beliefs[table]
-    started = me.clock.elapsed()
-    if isinstance(ask(me, "renew", table), Committed):
-        belief.confirmed(started)
-        return True
-    belief.end()
-    return False
+    """Renew; lost: it has stopped believing."""
+    return lease_of(me, table).renew()
 
 
 def release(me: Me, table: str = TABLE) -> None:
-    """Stop believing, then ask."""
-    me.beliefs[table].end()
-    ask(me, "release", table)
+    """Free it; the next taking is another claim."""
+    me.memory.pop(("lease", table)).release()
     del me.beliefs[table]
 
 

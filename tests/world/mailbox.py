@@ -13,15 +13,17 @@ from fdagent.stores.cell import StoreCell
 from fdagent.stores.sightings import Sightings
 from fdagent.stores.storeclock import store_now
 from machines.request import POLL, REQUEST
+from machines.slot import SLOT
 from models import codec
 from models.agent import AgentRecord, AgentState, Pipeline
 from models.liveness import is_gone
-from models.slot import Request, deadline_of
+from models.slot import DAY, Request, SlotFacts, deadline_of
 from models.status import FINAL, RequestFacts, Status
 from models.step import Move, Refusal, Step
 from models.wish import Wish
 
 from .process import Me, Violation
+from .slots import request_cell
 from .state import BASE, Kept, Monitor, State
 
 ID = "r1"
@@ -138,6 +140,7 @@ def facts(me: Me, status: Status | None) -> RequestFacts:
         worker_on_it="job" in me.memory,
         to_be_tried_again=bool(me.memory.get("again")),
         cannot_run_soon=bool(me.memory.get("unfit")),
+        retention_seconds=DAY,
         id=ID,
         env="dev",
     )
@@ -230,6 +233,38 @@ def idle(me: Me) -> None:
     """The request has ended; so does this agent."""
 
 
+def sweeping(me: Me) -> str | None:
+    """Sweep what has ended, in its order: the request file first, the status last."""
+    status, _ = status_cell(me).read()
+    if status is not None and status.state not in FINAL:
+        return "poll"
+    request, _ = request_cell(me, ID).read()
+    if status is None:
+        return "poll" if request is not None else _wait(me)
+    now = store_now(me.clock, me.store.clock_offset())
+    known = SlotFacts(
+        store_now=now, status_final=True, finished_at=status.finished_at, deadline=status.deadline, retention_seconds=DAY
+    )
+    if request is not None and isinstance(_sweep_request(me, known), Refusal):
+        return _wait(me)
+    if isinstance(ask(me, "sweep"), Committed):
+        me.saw("swept")
+    return _wait(me)
+
+
+sweeping.__name__ = "idle"
+
+
+def _sweep_request(me: Me, known: SlotFacts) -> Committed[Request] | Refusal:
+    cell = request_cell(me, ID)
+    return commit(SLOT, cell, "sweep", op=me.ids.new(), facts=lambda _: known, clock=me.clock, ids=me.ids)
+
+
+def _wait(me: Me) -> str:
+    me.clock.sleep(TICK)
+    return "idle"
+
+
 class Finals(Monitor):
     """P9: a final status never changes, a request is never held too often, and nobody begins an effect once it ended."""
 
@@ -251,6 +286,8 @@ class Finals(Monitor):
         mine = instance(name, state.procs[name].boot)
         if status is None or status.state != "running" or status.instance != mine:
             raise Violation(f"{name} begins an effect of {about[0]}, which it does not run any more")
+        if f"requests/{about[0]}.json" not in state.records:
+            raise Violation(f"{name} begins an effect of {about[0]}, which was swept")
 
 
 def status_of(state: State, key: str = STATUS) -> Status | None:

@@ -114,7 +114,12 @@ class QueueConnection(Port):
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._inner = sqlite3.connect(":memory:", isolation_level=None)
-        self._inner.deserialize(image_of(EMPTY))
+        Database.over(self._inner)
+        self._loaded = EMPTY
+
+    def close(self) -> None:
+        """Its process has ended."""
+        self._inner.close()
 
     @property
     def in_transaction(self) -> bool:
@@ -124,12 +129,22 @@ class QueueConnection(Port):
         word = sql.split(None, 1)[0].lower()
         if not self._inner.in_transaction and word != "pragma":
             rows = self._ask(("transaction",) if word == "begin" else ("query",))
-            self._inner.deserialize(image_of(rows))
+            self._load(rows)
         self._inner.row_factory = self.row_factory
         cursor = self._inner.execute(sql, values)
         if word == "commit":
-            self._ask(("stored", rows_of(self._inner)))
+            self._loaded = rows_of(self._inner)
+            self._ask(("stored", self._loaded))
         return cursor
+
+    def _load(self, rows: Contents) -> None:
+        if rows is self._loaded:
+            return
+        for name, found in zip(TABLES, rows, strict=True):
+            self._inner.execute(f"delete from {name}")
+            for row in found:
+                self._inner.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+        self._loaded = rows
 
     def executemany(self, sql: str, values: Any) -> sqlite3.Cursor:
         return self._inner.executemany(sql, values)
@@ -147,19 +162,7 @@ def rows_of(connection: sqlite3.Connection) -> Contents:
     return _one(tuple(tuple(connection.execute(f"select * from {name} order by 1")) for name in TABLES))
 
 
-@lru_cache(10_000)
-def image_of(rows: Contents) -> bytes:
-    """A queue file that holds these."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.execute("pragma page_size = 512")
-    Database.over(connection)
-    for name, found in zip(TABLES, rows, strict=True):
-        for row in found:
-            connection.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
-    return connection.serialize()
-
-
-def open_queue(ask: Ask, clock: SimClock, ids: SimIds) -> Jobs:
+def open_queue(connection: QueueConnection, clock: SimClock, ids: SimIds) -> Jobs:
     """The production queue over such a connection."""
-    return Jobs(Database.over(QueueConnection(ask)), clock=clock, ids=ids)  # type: ignore[arg-type]
+    return Jobs(Database.over(connection), clock=clock, ids=ids)  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ from fdagent.queue.jobs import Jobs
 from fdagent.work.holding import Belief
 
 from .freeze import Port, freeze
-from .ports import SimClock, SimIds, SimProcesses, SimStore, SimTable, open_queue
+from .ports import QueueConnection, SimClock, SimIds, SimProcesses, SimStore, SimTable, open_queue
 
 Call = tuple[Any, ...]
 """What a process waits in: the kind, then its arguments."""
@@ -29,7 +29,7 @@ Duty = Callable[["Me"], str | None]
 """One bounded piece of work; it may name the duty that comes next."""
 
 DONE: Call = ("done",)
-LIVE_TASKS = 200
+LIVE_TASKS = 1000
 """Greenlets kept at their nodes; one that was given up is rebuilt when it is needed."""
 
 
@@ -64,6 +64,7 @@ class Me:
         self.processes, self.store = SimProcesses(ask), SimStore(ask)
         self.memory: dict[str, Any] = {}
         self._queue: Jobs | None = None
+        self.connection: QueueConnection | None = None
         self.beliefs: dict[str, Belief] = {}
 
     def table(self, name: str) -> SimTable:
@@ -73,7 +74,8 @@ class Me:
     def queue(self) -> Jobs:
         """This machine's queue, as production code opens it."""
         if self._queue is None:
-            self._queue = open_queue(self.ask, self.clock, self.ids)
+            self.connection = QueueConnection(self.ask)
+            self._queue = open_queue(self.connection, self.clock, self.ids)
         return self._queue
 
     def believe(self, what: str, span: float) -> Belief:
@@ -133,10 +135,16 @@ class _Task:
 
     def end(self) -> None:
         """Kill it; nothing it does while it unwinds reaches the world."""
+        if self._ending:
+            return
         self._ending = True
         if not self._greenlet.dead:
             self._greenlet.throw(GreenletExit)
+        if self.me.connection is not None:
+            self.me.connection.close()
+        # The cycles through both would keep all that was left behind until somebody looks for garbage.
         vars(self.me).clear()
+        del self._greenlet
 
 
 class Root:

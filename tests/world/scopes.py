@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from . import jobs, leases, mailbox
+from . import agents, jobs, leases, ledgers, mailbox, slots
 from .landing import OneEffect, lands
 from .process import Program
-from .state import BASE, Scope
+from .state import BASE, Machine, Scope
 
 
 def _landing(name: str, *, merge: bool, keys=(("R",), ("R",)), **options) -> Scope:
@@ -36,8 +36,9 @@ def _leases(name: str, machines: tuple[str, str], duties=("take", "keep", "relea
 
 
 for _scope in (
-    _leases("lease", ("ma", "mb")),
-    _leases("lease-workers", ("m", "m")),
+    _leases("lease", ("ma", "mb"), lockstep=True),
+    _leases("lease-workers", ("m", "m"), lockstep=True),
+    _leases("lease-release", ("ma", "mb"), duties=("take", "release"), until=3.0),
 ):
     SCOPES[_scope.name] = _scope
 
@@ -103,3 +104,45 @@ def _jobs(name: str, others: tuple[Program, ...] = (), **options) -> Scope:
 
 for _scope in (_jobs("job"), _jobs("job-stop", (Program("p", (jobs.ask_to_stop,), machine="m"),))):
     SCOPES[_scope.name] = _scope
+
+
+_FAULTS = frozenset({"late", "twice", "crash", "sent", "stall"})
+
+
+def _pair(name: str, duties, monitors, *, machines=("ma", "mb"), **options) -> Scope:
+    programs = tuple(
+        Program(letter, duties, machine=machine, agent=letter) for letter, machine in zip("ab", machines, strict=True)
+    )
+    return Scope(name, programs, monitors, **{"lockstep": True, "faults": _FAULTS} | options)
+
+
+_DAEMON = (agents.announce, agents.beat)
+for _scope in (
+    _pair("agent", _DAEMON, (agents.OneBeats(),), tick=agents.TICK, until=150.0),
+    _pair("agent-restart", _DAEMON, (agents.OneBeats(),), machines=("m", "m"), tick=agents.TICK, until=120.0),
+    Scope(
+        "agent-clone",
+        (Program("a", _DAEMON, machine="m"), Program("b", (agents.nothing,), machine="m")),
+        (agents.OneBeats(),),
+        faults=_FAULTS | {"clone"},
+        clones={"a": "b"},
+        budget=2,
+        tick=agents.TICK,
+        until=120.0,
+        lockstep=True,
+    ),
+    _pair(
+        "slot",
+        (slots.post_due,),
+        (slots.OnTime(),),
+        machines=("ahead", "behind"),
+        tick=slots.TICK,
+        until=4 * slots.TICK,
+    ),
+    _pair("ledger", (ledgers.evaluate, ledgers.send), (ledgers.OneIncident(),), tick=ledgers.TICK, until=240.0, ended=ledgers.ended),
+):
+    SCOPES[_scope.name] = _scope
+SCOPES["slot"] = replace(
+    SCOPES["slot"],
+    machines={"ahead": Machine(wall=slots.INTERVAL, place="ahead"), "behind": Machine(wall=-slots.INTERVAL, place="behind")},
+)

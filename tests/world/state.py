@@ -17,6 +17,7 @@ A choice is a word, and a run is a list of words:
     land:0       the first call on its way arrives     m!jump   machine m's wall clock jumps
     foreign:t    somebody else commits to table t      clean:t  t is checkpointed and its log files are cleaned
     m!wipe       machine m loses its queue file        m!off    every process of machine m dies
+    a!clone      a's machine is copied while it runs
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -116,6 +117,7 @@ class Scope:
         records: What is in the store at first.
         constant: Key prefixes that nobody writes here: reading them is no choice.
         jump, pause: How far a wall clock jumps, and how long a pause lasts, in seconds.
+        clones: Whose process may be copied, as it is, into which one that has ended (searches only).
         by_itself: What happens at each tick, such as the beats of live agents.
         ended: Where given, every state must have a way to a state of which this is true.
         sometimes: What must have been seen by the end of a search or a long run.
@@ -141,6 +143,7 @@ class Scope:
     constant: tuple[str, ...] = ()
     jump: float = 0.0
     pause: float = 0.0
+    clones: Mapping[str, str] = field(default_factory=dict)
     by_itself: Callable[["State"], None] = lambda _: None
     ended: Callable[["State"], bool] | None = None
     sometimes: frozenset[str] = frozenset()
@@ -273,6 +276,8 @@ class State:
         kind = proc.node.call[0] if proc.node is not None and proc.wake <= self.now and not proc.answer else ""
         found = [f"{name}!{fault}" for fault, kinds in FAULTS_OF.items() if fault in scope.faults and kind in kinds]
         found += [f"{name}!{fault}" for fault in ("crash", "pause", "mute", "stall") if fault in scope.faults]
+        if "clone" in scope.faults and name in scope.clones and self.procs[scope.clones[name]].node.call is DONE:
+            found.append(f"{name}!clone")
         if name == next(n for n, p in self.world.programs.items() if p.machine == self.world.programs[name].machine):
             machine = self.world.programs[name].machine
             found += [f"{machine}!{fault}" for fault in ("jump", "wipe", "off") if fault in scope.faults]
@@ -350,6 +355,8 @@ class State:
             self.procs[name] = self.procs[name]._replace(wake=self.now + self.world.scope.pause)
         elif fault == "slow":
             self.procs[name] = self.procs[name]._replace(answer=(self._perform(name, call),))
+        elif fault == "clone":
+            self.procs[self.world.scope.clones[name]] = self.procs[name]
         elif fault == "stall":
             self.procs[name] = self.procs[name]._replace(stalled=True)
         elif fault == "mute":

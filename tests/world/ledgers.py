@@ -1,0 +1,99 @@
+"""Duties of an evaluator of incidents, and P10: one incident a problem, its message sent at least once."""
+
+from typing import Any
+
+from fdagent.commit import Committed, commit
+from fdagent.stores.cell import StoreCell
+from machines.incident import Ask, judge_entries
+from machines.ledger import LEDGER
+from models import codec
+from models.incident import Incident, IncidentFacts, IncidentState, ProblemKey
+from models.ledger import Ledger, LedgerFacts, newest, stands
+from models.step import Refusal
+
+from .process import Me, Violation
+from .state import Monitor, State
+
+KEY = "incidents/incidents.json"
+PROBLEM = ProblemKey(kind="run_failed", workload="silver.orders", env="dev")
+TICK = 60.0
+
+
+def _cell(me: Me) -> StoreCell[Ledger]:
+    return StoreCell(
+        me.store, KEY, lambda body: Ledger.from_json(codec.parse(body)), lambda ledger: codec.dump(ledger.to_json())
+    )
+
+
+def _write(me: Me, asks_of: Any) -> tuple[Committed[Ledger] | Refusal, str]:
+    """One evaluation: judge the asks on the ledger as read, write all of it at once."""
+    op = me.ids.new()
+
+    def facts(ledger: Ledger | None) -> LedgerFacts:
+        entries = () if ledger is None else ledger.incidents
+        now = me.clock.wall()
+        return LedgerFacts(entries=judge_entries(entries, asks_of(entries, now), now=now, op=op).entries)
+
+    return commit(LEDGER, _cell(me), "write", op=op, facts=facts, clock=me.clock, ids=me.ids), op
+
+
+def evaluate(me: Me) -> str | None:
+    """Find the failed run, open or count it; whoever's write opened it, or finds it untold for a while, sends."""
+    new_id = me.ids.new()
+
+    def asks_of(entries: tuple[Incident, ...], now: float) -> list[Ask]:
+        entry = newest(entries, PROBLEM)
+        facts = IncidentFacts(
+            holds=True,
+            occurrence="run1",
+            stands=stands(entries, PROBLEM, "run1", now),
+            new=Incident(id=new_id, key=PROBLEM, state=IncidentState.OPEN),
+            evaluator=me.agent,
+        )
+        return [Ask(new_id, "open", facts) if entry is None else Ask(entry.id, "see", facts)]
+
+    answer, op = _write(me, asks_of)
+    ledger = answer.record if isinstance(answer, Committed) else _cell(me).read()[0]
+    entry = None if ledger is None else newest(ledger.incidents, PROBLEM)
+    if entry is not None and entry.announced is None:
+        if entry.op == op or me.memory.get("untold") == entry.id:
+            me.memory["send"] = entry.id
+            return None
+        me.memory["untold"] = entry.id
+    me.clock.sleep(TICK)
+    return "evaluate"
+
+
+def send(me: Me) -> str:
+    """Send the message, then mark it."""
+    entry = me.memory.pop("send")
+    me.memory.pop("untold", None)
+    me.tell("sent", entry)
+    _write(me, lambda *_: [Ask(entry, "announce", IncidentFacts(told="open"))])
+    return "evaluate"
+
+
+class OneIncident(Monitor):
+    """P10."""
+
+    def check(self, state: State) -> None:
+        kept = state.records.get(KEY)
+        if kept is None:
+            return
+        entries = Ledger.from_json(codec.parse(kept.body)).incidents
+        if len(entries) > 1:
+            raise Violation(f"one problem opened {len(entries)} incidents")
+        if entries[0].occurrences != 1:
+            raise Violation(f"one failed run was counted {entries[0].occurrences} times")
+        if entries[0].announced and not state.ghost.get(("sent", entries[0].id)):
+            raise Violation("an incident is marked as told, and no message was sent")
+
+    def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
+        if what == "sent":
+            state.ghost["sent", about[0]] = True
+
+
+def ended(state: State) -> bool:
+    """Was the message sent, and marked?"""
+    kept = state.records.get(KEY)
+    return kept is not None and all(entry.announced for entry in Ledger.from_json(codec.parse(kept.body)).incidents)
