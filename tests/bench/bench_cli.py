@@ -103,7 +103,7 @@ def site(folder: Path) -> dict[str, str]:
     database, clock, ids, processes = Database(home), SystemClock(), SystemIds(), SystemProcesses()
     jobs = Jobs(database, clock=clock, ids=ids)
     worker = Worker("bench/1", processes.place(), os.getpid(), 1.0)
-    new = Job("", JobState.QUEUED, "op", "dev", run_key="", dedupe_key="")
+    new = Job("new", JobState.QUEUED, "op", "dev", run_key="new", dedupe_key="new")
     for number in range(JOBS):
         name = f"job{number:04}"
         jobs.enqueue(replace(new, id=name, run_key=name, dedupe_key=name))

@@ -41,15 +41,15 @@ def test_every_id_state_and_table_that_runs_is_whole_at_any_width(busy, width):
     assert ERROR in " ".join(text.split())
 
 
-@pytest.mark.parametrize(("width", "height"), [(40, 10), (80, 24), (140, 40), (80, 5)])
-def test_the_live_page_fits_the_terminal(busy, width, height):
-    for number in range(12):
+def test_the_live_page_fits_the_terminal(busy):
+    for number in range(8):
         busy.ended(f"more{number}", "fail", error=ERROR * 3)
         busy.told("warning", "presence", f"Something {number} is wrong. {ERROR}")
-    lines = busy.lines(width, height, busy.config)
-    assert len(lines) <= height
-    assert max(len(line.rstrip()) for line in lines) <= width
-    assert "c" * 12 in "\n".join(lines) or height < 20
+    for width, height in [(40, 10), (80, 24), (140, 40), (80, 5), (20, 3)]:
+        lines = busy.lines(width, height, busy.config)
+        assert len(lines) <= height
+        assert max(len(line.rstrip()) for line in lines) <= width
+        assert "c" * 12 in "\n".join(lines) or height < 20
 
 
 def test_the_live_page_shows_only_the_first_of_what_waits_and_counts_the_rest(home):
