@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from fdagent.cli.main import COMMANDS, commands, run
+from fdagent.queue.db import Database
+from fdagent.queue.jobs import Jobs, Worker
+from fdagent.system import SystemClock, SystemIds, SystemProcesses
+from models.job import Job, JobState
 
 JOB_KEYS = {
     "id", "state", "env", "entities", "cascade", "backfill", "source", "run_key", "attempt", "max_attempts", "worker",
@@ -116,6 +120,17 @@ def test_a_failed_job_shows_each_tables_error_and_ends_with_1(person):
     assert "accepted(status) found 2 rows" in shown
     assert "was not run" in shown
     assert "accepted(status) found 2 rows" in person("status").out
+
+
+def test_a_job_whose_last_attempt_was_cut_off_is_told_as_dead_and_ends_with_1(person):
+    jobs = Jobs(Database(person.project / ".local/agent"), clock=SystemClock(), ids=SystemIds())
+    jobs.enqueue(Job("cut", JobState.QUEUED, "op", "dev", run_key="cut", dedupe_key="cut", max_attempts=1))
+    gone = 2**22 + 1  # beyond the largest process id of Linux
+    assert jobs.claim(Worker("a/1", SystemProcesses().place(), gone, 1.0)) is not None
+    jobs.database.close()
+    said = person("run", "--until-idle", code=1)
+    assert "job cut dead\n      Its worker ended without finishing it." in said.out
+    assert person.last_job()["state"] == "dead"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
