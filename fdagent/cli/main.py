@@ -2,7 +2,8 @@
 
 Guarantees: a mistake of a person's ends in a sentence on stderr and the exit code of its kind (0 done, 1 failed,
 2 wrong usage or configuration, 3 not found, 4 refused by a guard), never in a traceback; with `--json` the error is
-JSON on stdout too. A call imports only the module of the command it names, and a plain `status` not even typer.
+JSON on stdout too. A call imports only the module of the command it names; a plain `status` not even typer, and a plain
+`run` little of it.
 """
 
 import importlib
@@ -52,6 +53,10 @@ def fdagent() -> None:
     look = quick.parsed(words)
     if look is not None:
         sys.exit(_finished(lambda: quick.answer(look), as_json=look.as_json))
+    paths = quick.running(words)
+    if paths is not None:
+        serve = importlib.import_module("fdagent.cli.run").run
+        sys.exit(_finished(lambda: serve(**paths), as_json=False))
     sys.exit(run(commands(words), words))
 
 

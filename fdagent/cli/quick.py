@@ -1,9 +1,10 @@
-"""`status` without the command line library, which takes longer to import than the status takes to read.
+"""`status` and `run` without the command line library.
 
-Guarantees: `parsed` understands only plain uses of `status`, and those as typer would; every other one, right or wrong,
-is left to it. What either asks for is the same `Look`, with the same answer.
+Guarantees: `parsed` and `running` understand only plain uses of their command, and those as typer would; every other one,
+right or wrong, is left to it. What either asks for is the same, with the same answer.
 
-A health check runs this every few seconds on a machine that has other things to do.
+The library takes longer to import than a status takes to read, and a health check reads one every few seconds on a
+machine that has other things to do; in the daemon it would take a quarter of the memory, for months.
 """
 
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 from fdagent.cli.where import Where, running_agent, where
 from fdagent.errors import UsageError
 
-COMMAND = "status"
+STATUS, RUN = "status", "run"
 FLAGS = {"--watch": "watch", "-w": "watch", "--health": "health", "--json": "as_json"}
 VALUES = {"--search": "search", "--project": "project", "-p": "project", "--config": "config", "-c": "config"}
 PATHS = ("project", "config")
@@ -36,8 +37,21 @@ class Look:
 
 
 def parsed(words: Sequence[str]) -> Look | None:
-    """What plain words on the command line ask for; None: typer is to be asked."""
-    if not words or words[0] != COMMAND:
+    """What a plain `status` asks for; None: typer is to be asked."""
+    found = _plain(words, STATUS)
+    return None if found is None else Look(**found)  # type: ignore[arg-type]  # FLAGS are the flags, PATHS the paths
+
+
+def running(words: Sequence[str]) -> dict[str, Path] | None:
+    """What a plain `run` of the daemon names: `project` and `config`; None: typer is to be asked."""
+    found = _plain(words, RUN)
+    if found is None or set(found) - set(PATHS):
+        return None
+    return {name: path for name, path in found.items() if isinstance(path, Path)}
+
+
+def _plain(words: Sequence[str], command: str) -> dict[str, bool | str | Path] | None:
+    if not words or words[0] != command:
         return None
     found: dict[str, bool | str | Path] = {}
     rest = iter(words[1:])
@@ -49,7 +63,7 @@ def parsed(words: Sequence[str]) -> Look | None:
         if not name or not value or value.startswith("-") or name in found:
             return None
         found[name] = Path(value) if name in PATHS else value
-    return Look(**found)  # type: ignore[arg-type]  # FLAGS are the flags, PATHS the paths
+    return found
 
 
 def answer(look: Look) -> int:

@@ -272,7 +272,7 @@ class Pruning:
 
 @dataclass(slots=True)
 class Turns:
-    """Gives each duty its turn when it is due.
+    """Gives each duty its turn when it is due: at whole multiples of its period, so that duties share their wakings.
 
     Args:
         failed: Told of a duty that failed, by its name, with a sentence; not at each turn while it goes on failing.
@@ -294,7 +294,7 @@ class Turns:
         for number, duty in enumerate(self.duties):
             if self.clock.elapsed() >= self._due.get(number, 0.0):
                 self._turn(number, duty)
-                self._due[number] = self.clock.elapsed() + duty.every
+                self._due[number] = (self.clock.elapsed() // duty.every + 1) * duty.every
         return max(0.0, min(self._due.values(), default=1.0) - self.clock.elapsed())
 
     def _turn(self, number: int, duty: Duty) -> None:

@@ -4,7 +4,7 @@ Guarantees: one writer, the daemon, so lines are never mixed; workers hand their
 has many writers, each of one line that the system appends whole.) A line is in a file whole or not at all. A full or unwritable disk loses lines and never stops the agent; how many were lost is said once there is
 room. Files are never renamed (Windows refuses that while somebody reads): a full one is followed by the next number, and
 the oldest are removed; one that somebody deletes is followed by a new one. Lines hold no secret because nothing that is
-told does.
+told does. A reader of stdout who stops reading holds the agent up, as with any program: read it, or send it to a file.
 """
 
 import contextlib
