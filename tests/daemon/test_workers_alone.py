@@ -16,7 +16,7 @@ pytestmark = pytest.mark.process
 
 ORDERS = "LH_Silver/Tables/orders"
 COMMIT = "fdagent.engine.tables.delta:DeltaTablePort.commit"
-HEAVY = re.compile(r"pyarrow|duckdb|deltalake|arro3")
+HEAVY = re.compile(r"pyarrow|duckdb|deltalake|arro3|pydantic")
 
 
 def libraries(pid: int) -> set[str]:
