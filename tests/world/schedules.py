@@ -27,7 +27,7 @@ from models.job import JobFacts
 from .drive import Walk
 from .freeze import Port
 from .process import Me, Program, Violation
-from .state import Machine, Monitor, Scope, State
+from .state import BASE, Machine, Monitor, Scope, State
 
 TABLES = ("job", "run_row", "schedule", "due")
 INTERVAL = 60.0
@@ -149,15 +149,15 @@ class Settled(Monitor):
 
     def check(self, state: State) -> None:
         for name, machine in state.machines.items():
+            wall = BASE + machine.wall + state.now * machine.rate
+            latest = state.ghost["latest", name] = max(wall, state.ghost.get(("latest", name), wall))
             if state.ghost.get(("rows", name)) is machine.rows or len(machine.rows) < len(TABLES):
                 continue
             state.ghost["rows", name] = machine.rows
             had = state.ghost.get(("had", name), frozenset())
             for entry in (Entry(*row) for row in machine.rows[3]):
-                if entry.due > entry.noted_at:
-                    raise Violation(
-                        f"{entry.schedule} on {name} was settled early: due {entry.due}, at {entry.noted_at}"
-                    )
+                if (entry.schedule, entry.due) not in had and entry.due > latest:
+                    raise Violation(f"{entry.schedule} on {name} was settled early: due {entry.due}, at {wall}")
                 self._saw(state, entry)
             runs = {job.run_key: job.id for job in map(from_row, machine.rows[0])}
             if len(runs) != len(machine.rows[0]):
@@ -175,6 +175,7 @@ class Settled(Monitor):
 
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
         began, marks = about
+        state.ghost.pop(("latest", state.world.programs[name].machine), None)
         for one in SCHEDULES:
             if (due := times_of(one).next_after(marks[one.id])) <= began:
                 raise Violation(f"{one.id} was due at {due}, and {name} left it out at {began}")
@@ -185,6 +186,8 @@ class Settled(Monitor):
             for one in SCHEDULES:
                 entries = [Entry(*row) for row in machine.rows[3] if row[0] == one.id]
                 own = {entry.due for entry in entries}
+                if not own:
+                    continue
                 for due in _between(one, min(entry.since for entry in entries), max(own)):
                     covers = [entry for entry in entries if entry.since < due <= entry.until and due not in own]
                     later = max(own) > due > next(row[2] for row in machine.rows[2] if row[0] == one.id)
