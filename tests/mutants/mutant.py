@@ -21,6 +21,8 @@ from typing import Any
 from machines.chart import Chart
 from models.step import Guard
 
+MADE = "<string>"
+"""The file name of functions that `dataclass` makes."""
 CONSTANTS = (int, float, str, bytes, bool, tuple, frozenset)
 
 
@@ -65,7 +67,9 @@ def fresh(module: str, source: str, file: str) -> dict[str, Any]:
 def applied(mutant: Mutant) -> Iterator[None]:
     """Run with the wrong version in place."""
     source, file = source_of(mutant.module)
-    assert source.count(mutant.old) == 1, f"{mutant.name}: the passage stands {source.count(mutant.old)} times in {file}"
+    assert source.count(mutant.old) == 1, (
+        f"{mutant.name}: the passage stands {source.count(mutant.old)} times in {file}"
+    )
     living = vars(importlib.import_module(mutant.module))
     changes = list(_differ(living, fresh(mutant.module, source.replace(mutant.old, mutant.new), file)))
     assert changes, f"{mutant.name} changes nothing"
@@ -122,10 +126,12 @@ def _functions(name: str, was: Any, new: Any) -> Iterator[_Change]:
         return
     if type(was) is not type(new):
         yield _Change(name, None, name, None)
+    elif isinstance(new, types.FunctionType) and new.__code__.co_filename == MADE:
+        return  # by a decorator, from the class's fields
     elif isinstance(new, types.FunctionType):
         if _code(was.__code__) != _code(new.__code__):
             yield _Change(name, was, "__code__", new.__code__)
-        if was.__defaults__ != new.__defaults__:
+        if _defaults(was) != _defaults(new):
             yield _Change(name, was, "__defaults__", new.__defaults__)
         if hasattr(new, "__wrapped__"):
             yield from _functions(name, was.__wrapped__, new.__wrapped__)
@@ -143,8 +149,19 @@ def _functions(name: str, was: Any, new: Any) -> Iterator[_Change]:
 
 def _code(code: types.CodeType) -> Any:
     """What a code object does, its place in the file apart."""
-    inner = tuple(_code(part) if isinstance(part, types.CodeType) else repr(part) for part in code.co_consts)
+    inner = tuple(_constant(part) for part in code.co_consts)
     return code.co_code, inner, code.co_names, code.co_varnames, code.co_freevars
+
+
+def _defaults(function: types.FunctionType) -> list[Any]:
+    """Default values, to compare; a lambda by what it does."""
+    return [_code(one.__code__) if isinstance(one, types.FunctionType) else one for one in function.__defaults__ or ()]
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, types.CodeType):
+        return _code(value)
+    return tuple(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 
 def _table(chart: Any) -> Any:

@@ -10,7 +10,7 @@ COMMIT, CELL, HOLDING, SIGHTINGS = (
     "fdagent.stores.sightings",
 )
 QUEUE = "fdagent.queue.jobs"
-TWO, REQUESTS, JOBS = ("lease@300",), ("request@300", "request-kills@300"), ("job@40",)
+TWO, JOBS = ("lease@300",), ("job@40",)
 
 MUTANTS = (
     Mutant(
@@ -57,7 +57,7 @@ MUTANTS = (
         "        answer = self.chart.judge(self.event, Step(record, self.clock.wall(), self.facts(record), self.op))",
         '        kept = globals().setdefault("kept facts", {}).setdefault(self.op, self.facts(record))\n'
         "        answer = self.chart.judge(self.event, Step(record, self.clock.wall(), kept, self.op))",
-        (*TWO, *REQUESTS),
+        TWO,
         trace="16",
     ),
     Mutant(
@@ -98,24 +98,10 @@ MUTANTS = (
         trace="9c",
     ),
     Mutant(
-        "a job is taken back from a worker of another place",
-        QUEUE,
-        "    here = bool(job.place) and job.place == processes.place()",
-        "    here = True",
-        JOBS,
-    ),
-    Mutant(
         "a running job lapses after half its lease",
         QUEUE,
         "        lapsed=unchanged is not None and unchanged >= job.lease_seconds,",
         "        lapsed=unchanged is not None and unchanged >= job.lease_seconds / 2,",
         JOBS,
-    ),
-    Mutant(
-        "a final status is overwritten",
-        "machines.request",
-        'OPEN = (ACCEPTED, RUNNING)',
-        'OPEN = (ACCEPTED, RUNNING, RequestState.SUCCEEDED)',
-        REQUESTS,
     ),
 )

@@ -49,7 +49,7 @@ def agent(project):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_for(lambda: (control(project) / "agents" / "etl-01.json").exists())
+    wait_for((control(project) / "agents" / "etl-01.json").exists)
     yield daemon
     daemon.send_signal(signal.SIGTERM)
     try:
@@ -97,7 +97,7 @@ def test_an_activity_that_is_tried_again_waits_for_the_same_request(project, age
 def test_a_run_that_fails_raises_with_the_reason(project, agent, tmp_path):
     for file in (project / "landing").glob("*.csv"):
         file.unlink()
-    with pytest.raises(CellExecutionError, match="Request run-2 is failed: bronze.orders: .*file"):
+    with pytest.raises(CellExecutionError, match=r"Request run-2 is failed: bronze\.orders: .*file"):
         client(tmp_path, control(project), request_id="run-2", entities="bronze.orders").execute()
     assert not (control(project).parent / "exit.json").exists()
 

@@ -26,7 +26,10 @@ class _Watched(StoreCell[AgentRecord]):
 
     def __init__(self, me: Me) -> None:
         super().__init__(
-            me.store, KEY, lambda body: AgentRecord.from_json(codec.parse(body)), lambda record: codec.dump(record.to_json())
+            me.store,
+            KEY,
+            lambda body: AgentRecord.from_json(codec.parse(body)),
+            lambda record: codec.dump(record.to_json()),
         )
         self.me = me
 
@@ -54,8 +57,7 @@ def ask(me: Me, event: str) -> Committed[AgentRecord] | Refusal:
             instance=start,
             ops=frozenset(me.memory["ops"]),
             holder_lost=is_lost(record, unchanged),
-            process_gone=record is not None
-            and process_gone(record, place=place, started_at=me.processes.started_at),
+            process_gone=record is not None and process_gone(record, place=place, started_at=me.processes.started_at),
             silent=is_silent(record, unchanged),
             new=replace(new, status_seconds=TICK, started_at=None if record is None else record.started_at),
             stale_seconds=SPAN,

@@ -3,9 +3,7 @@
 Guarantees: a run by a seed and its replay are the same run; every violation they meet carries its line.
 """
 
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from .process import DONE, Violation

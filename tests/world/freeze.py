@@ -2,15 +2,19 @@
 
 Guarantees: what freezes equal is equal in every field; a type it does not know is an error, never skipped, so nothing
 that a process remembers is left out of a comparison. (The order of a mapping is left out: what production code keeps in
-order matters only where a bound drops the oldest, far beyond any scope here.) Ports and functions are skipped: they are the same for a process's whole life.
+order matters only where a bound drops the oldest, far beyond any scope here.) Ports, functions and the queue are skipped:
+they are the same for a process's whole life, and what the queue holds is the machine's.
 """
 
 from collections import deque
 from collections.abc import Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from types import FunctionType
+from pathlib import PurePath
+from types import FunctionType, MethodType
 from typing import Any
+
+from fdagent.queue.jobs import Jobs
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
@@ -21,11 +25,11 @@ class Port:
 
 def freeze(value: Any) -> Any:
     """`value` as nested tuples and frozensets."""
-    if isinstance(value, Enum):
+    if isinstance(value, Enum | PurePath):
         return str(value)
     if isinstance(value, _PLAIN):
         return value
-    if isinstance(value, Port | FunctionType):
+    if isinstance(value, Port | FunctionType | MethodType | Jobs):
         return None
     if isinstance(value, Mapping):
         return frozenset((freeze(key), freeze(inner)) for key, inner in value.items())
@@ -35,6 +39,11 @@ def freeze(value: Any) -> Any:
         return tuple(map(freeze, value))
     if is_dataclass(value):
         return (type(value).__name__, *(freeze(getattr(value, field.name)) for field in fields(value)))
-    if type(value).__module__.removeprefix("tests.").split(".")[0] in {"fdagent", "models", "machines", "world"} and hasattr(value, "__dict__"):
+    if type(value).__module__.removeprefix("tests.").split(".")[0] in {
+        "fdagent",
+        "models",
+        "machines",
+        "world",
+    } and hasattr(value, "__dict__"):
         return type(value).__name__, freeze(vars(value))
     raise TypeError(f"a process remembers a {type(value).__name__}, which can't be compared")

@@ -123,7 +123,9 @@ class JobFinals(Monitor):
                 continue
             before = {row[0]: row for row in state.ghost.get(("rows of", name), ((), ()))[0]}
             for row in machine.rows[0]:
-                self._judge(dict(zip(COLUMNS, before.get(row[0], row), strict=True)), dict(zip(COLUMNS, row, strict=True)))
+                self._judge(
+                    dict(zip(COLUMNS, before.get(row[0], row), strict=True)), dict(zip(COLUMNS, row, strict=True))
+                )
             batches = [tuple(row)[1:3] for row in machine.rows[1]]
             if len(set(batches)) != len(batches):
                 raise Violation(f"a table of one attempt has two run-log rows in {name}'s queue")
@@ -139,4 +141,3 @@ class JobFinals(Monitor):
 def ended(state: State) -> bool:
     """Is every job final?"""
     return all(job.state in FINAL for name in state.machines for job in rows_of(state, name))
-

@@ -17,7 +17,9 @@ from .tables import Pin, Rows
 SOURCE = frozenset({"source1"})
 
 
-def lands(run_key: str, table: str = "t", *, merge: bool = False, still_mine: Callable[[Me], None] | None = None) -> Duty:
+def lands(
+    run_key: str, table: str = "t", *, merge: bool = False, still_mine: Callable[[Me], None] | None = None
+) -> Duty:
     """Land one run key's change of a table."""
 
     def duty(me: Me) -> None:

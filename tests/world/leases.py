@@ -80,4 +80,3 @@ class OneBeliever(Monitor):
         for what, holders in state.believers().items():
             if len(holders) > 1:
                 raise Violation(f"{' and '.join(holders)} both believe at {state.now:g} s that they hold {what}")
-

@@ -1,33 +1,42 @@
-"""Duties of an agent that serves requests, and what must hold of a request's status.
+"""Agents that serve requests, and what must hold of a request's status (P3, P4, P9).
 
-What a mailbox does with the production charts: meet the records, judge in the order of `POLL`, carry the first open event
-out, run what it holds. The agents' records are written by the world itself as time goes on (`beats`): an agent beats
-while its process lives and nobody has muted it.
+Each agent is one process: the production Mailbox polls, the production queue holds its job, RequestHold and the end of an
+attempt (`Work._finish`) run it. The agents' own records are written by the world as time goes on (`beats`): an agent
+beats while its process lives and nobody has muted it. `agents.py` is about those records.
 """
 
-from functools import lru_cache
+import functools
+import tempfile
+from pathlib import Path
 from typing import Any
 
-from fdagent.commit import Committed, commit
-from fdagent.stores.cell import StoreCell
-from fdagent.stores.sightings import Sightings
-from fdagent.stores.storeclock import store_now
-from machines.request import POLL, REQUEST
-from machines.slot import SLOT
-from models import codec
-from models.agent import AgentRecord, AgentState, Pipeline
-from models.liveness import is_gone
-from models.slot import DAY, Request, SlotFacts, deadline_of
-from models.status import FINAL, RequestFacts, Status
-from models.step import Move, Refusal, Step
+from fdagent.config.schedules import Pipeline
+from fdagent.errors import FdagentError, HandedOver, StoodDown
+from fdagent.fleet.look import Me as Start
+from fdagent.fleet.mailbox import Mailbox, Patience
+from fdagent.fleet.records import cancel_key, dump, parser, request_key, status_key
+from fdagent.fleet.serving import Serving
+from fdagent.project.load import load_project
+from fdagent.project.model import Project
+from fdagent.project.scaffold import write_scaffold
+from fdagent.queue.jobs import Worker
+from fdagent.work.requesthold import RequestHold
+from fdagent.work.runner import Agent as Runs
+from fdagent.work.runner import End
+from fdagent.work.worker import Retry, Work
+from models.agent import AgentRecord, AgentState
+from models.agent import Pipeline as Told
+from models.job import Job
+from models.slot import DAY, Request
+from models.status import FINAL, Status
 from models.wish import Wish
 
+from .landing import landing
 from .process import Me, Violation
-from .slots import request_cell
 from .state import BASE, Kept, Monitor, State
 
 ID = "r1"
-STATUS, REQUEST_FILE, CANCEL_FILE = f"status/{ID}.json", f"requests/{ID}.json", f"cancel/{ID}.json"
+STATUS, REQUEST_FILE, CANCEL_FILE = status_key(ID), request_key(ID), cancel_key(ID)
 TICK = 30.0
 SPAN = 60.0
 """An agent is lost when it was seen unchanged for this long: two ticks."""
@@ -35,6 +44,15 @@ DEADLINE = 90.0
 HORIZON = 210.0
 """By then the deadline has passed by more than the minute that others leave to the holder."""
 MAX_HOLDS = 2
+SERVES = Pipeline(enabled=True, environments=("dev",), take_over=True, claim="when_free")
+
+
+@functools.cache
+def project() -> Project:
+    """The project that every agent has."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_scaffold(Path(folder))
+        return load_project(Path(folder))
 
 
 def instance(name: str, boot: int) -> str:
@@ -42,186 +60,170 @@ def instance(name: str, boot: int) -> str:
     return f"{name}-{boot}"
 
 
-def agent_body(agent: str, start: str, op: str, now: float, *, state: AgentState = AgentState.RUNNING) -> bytes:
+def agent_body(agent: str, start: str, op: str, now: float) -> bytes:
     """An agent's record."""
-    record = AgentRecord(
-        name=agent,
-        state=state,
-        instance=start,
-        op=op,
-        env="dev",
-        heartbeat_at=BASE + now,
-        stale_after=BASE + now + SPAN,
-        grace_seconds=0.0,
-        status_seconds=TICK,
-        pipeline=Pipeline(enabled=True, take_over=True, entities=("*",), allow_backfill=True),
+    return dump(
+        AgentRecord(
+            name=agent,
+            state=AgentState.RUNNING,
+            instance=start,
+            op=op,
+            env="dev",
+            heartbeat_at=BASE + now,
+            stale_after=BASE + now + SPAN,
+            grace_seconds=0.0,
+            status_seconds=TICK,
+            metadata_version=project().metadata_version,
+            pipeline=Told(enabled=True, take_over=True, entities=("*",), allow_backfill=True, claim="when_free"),
+        )
     )
-    return codec.dump(record.to_json())
 
 
 def beats(state: State) -> None:
     """Every agent whose process lives, and that is not muted, writes its record."""
     for name, program in state.world.programs.items():
         proc = state.procs[name]
-        if proc.node is not None and not state.ghost.get(("mute", name)):
-            body = agent_body(program.agent, instance(name, proc.boot), f"beat{state.now:g}", state.now)
-            key = f"agents/{program.agent}.json"
-            state.records = dict(sorted((state.records | {key: Kept(body, f"{key}@{state.now:g}", 0.0)}).items()))
+        if proc.node is not None and program.duties and not state.ghost.get(("mute", name)):
+            body = agent_body(program.agent, instance(program.agent, proc.boot), f"beat{state.now:g}", state.now)
+            put(state, f"agents/{program.agent}.json", body)
 
 
 def beats_and_wish(state: State) -> None:
     """At the first tick somebody wants the request cancelled."""
     beats(state)
     if state.now == TICK:
-        body = codec.dump(Wish(asked_by="a person").to_json())
-        state.records = dict(sorted((state.records | {CANCEL_FILE: Kept(body, "wish", 0.0)}).items()))
+        put(state, CANCEL_FILE, dump(Wish(asked_by="a person")))
 
 
-def request_body(**changed: Any) -> bytes:
-    """The request."""
-    return codec.dump(Request(**changed).to_json())
+def put(state: State, key: str, body: bytes) -> None:
+    """A record is there, by somebody whose writes are not searched."""
+    state.records = dict(sorted((state.records | {key: Kept(body, f"{key}@{state.now:g}", 0.0)}).items()))
 
 
-@lru_cache(100_000)
-def read_status(body: bytes) -> Status:
-    """A status from its bytes."""
-    return Status.from_json(codec.parse(body))
+class _Wishes:
+    """Nobody stops the process: the world kills it."""
+
+    def stopping(self) -> bool:
+        return False
+
+    def orphaned(self) -> bool:
+        return False
 
 
-def status_cell(me: Me, key: str = STATUS) -> StoreCell[Status]:
-    """Where a status lies."""
-    return StoreCell(me.store, key, read_status, lambda status: codec.dump(status.to_json()))
-
-
-def met(me: Me, agent: str) -> tuple[AgentRecord | None, float | None, float | None]:
-    """An agent's record, and for how long it, and the instance it names, were seen unchanged."""
-    seen = me.memory.setdefault("sightings", Sightings(me.clock))
-    key, asked = f"agents/{agent}.json", me.clock.elapsed()
-    blob = me.store.read(key)
-    if blob is None:
-        return None, None, None
-    record = AgentRecord.from_json(codec.parse(blob.body))
-    seen.seen(key, record.op, asked=asked)
-    seen.seen(key + "#instance", record.instance or "", asked=asked)
-    return record, seen.unchanged_for(key, record.op), seen.unchanged_for(key + "#instance", record.instance or "")
-
-
-def facts(me: Me, status: Status | None) -> RequestFacts:
-    """What one judgement needs, gathered now."""
-    blob = me.store.read(REQUEST_FILE)
-    request = None if blob is None else Request.from_json(codec.parse(blob.body))
-    gone = False
-    if status is not None and status.agent is not None and status.agent != me.agent:
-        record, unchanged, started = met(me, status.agent)
-        gone = is_gone(
-            record,
-            holder=status.instance,
-            unchanged_seconds=unchanged,
-            instance_seconds=started,
-            serves_mailbox=None if record is None or record.pipeline is None else record.pipeline.enabled,
+def _built(me: Me) -> tuple[Mailbox, Work]:
+    """The production objects of this process, made at its first duty."""
+    if "mailbox" not in me.memory:
+        start, jobs, place, pid = instance(me.agent, me.boot), me.queue(), me.processes.place(), me.processes.pid()
+        audit = lambda moved: me.saw(moved.event)  # noqa: E731  # shared by both
+        me.memory["mailbox"] = Mailbox(
+            "dev",
+            me.store,
+            Start(me.agent, start, me.machine),
+            lambda: Serving(
+                "dev", SERVES, project(), "another" if me.memory.get("unfit") else project().metadata_version
+            ),
+            lambda: True,
+            lambda: 1 - len(jobs.running()) - jobs.due(["dev"], 2),
+            lambda: False,
+            jobs,
+            Patience(TICK, MAX_HOLDS, DAY),
+            me.clock,
+            me.ids,
+            lambda *_, **__: None,
+            lambda: None,
+            audit,
         )
-    wished = me.store.read(CANCEL_FILE) is not None
-    return RequestFacts(
-        agent=me.agent,
-        instance=instance(me.name, me.boot),
-        holds_name=True,
-        store_now=store_now(me.clock, me.store.clock_offset()),
-        deadline=None if request is None else deadline_of(request, BASE),
-        request_file=request is not None,
-        cancel_file=wished,
-        cancel_seen_seconds=_seen_for(me, CANCEL_FILE, wished),
-        readable=request is not None,
-        may_serve=not me.memory.get("unfit"),
-        take_over=True,
-        worker_free="job" not in me.memory,
-        max_attempts=MAX_HOLDS,
-        holder_gone=gone,
-        has_job="job" in me.memory,
-        worker_on_it="job" in me.memory,
-        to_be_tried_again=bool(me.memory.get("again")),
-        cannot_run_soon=bool(me.memory.get("unfit")),
-        retention_seconds=DAY,
-        id=ID,
-        env="dev",
-    )
+        me.memory["work"] = Work(
+            jobs,
+            Runs(me.agent, start, me.machine, Path()),
+            Worker(f"{me.agent}/1", place, pid, float(pid)),
+            _Wishes(),
+            me.clock,
+            me.ids,
+            me.processes,
+            lambda: jobs.database,
+            Retry(1.0, 1.0),
+            audit=audit,
+        )
+    return me.memory["mailbox"], me.memory["work"]
 
 
-def _seen_for(me: Me, key: str, there: bool) -> float:
-    seen = me.memory.setdefault("sightings", Sightings(me.clock))
-    if not there:
-        return 0.0
-    seen.seen(key, "there")
-    return seen.unchanged_for(key, "there") or 0.0
-
-
-def ask(me: Me, event: str) -> Committed[Status] | Refusal:
-    """One event of the status; facts are gathered anew on every try."""
-    return commit(
-        REQUEST,
-        status_cell(me),
-        event,
-        op=me.ids.new(),
-        facts=lambda status: facts(me, status),
-        clock=me.clock,
-        ids=me.ids,
-    )
+def arrive(me: Me) -> None:
+    """A daemon starts: its record names it from the next beat on; jobs that nobody runs any more come back."""
+    _, work = _built(me)
+    if me.boot:
+        me.clock.sleep(TICK)
+        work.recover()
 
 
 def poll(me: Me) -> str | None:
-    """Judge the request once, carry the first open event out."""
-    status, _ = status_cell(me).read()
-    if status is not None and status.state in FINAL:
-        return "idle"
-    known = facts(me, status)
-    now = me.clock.wall()
-    event = next(
-        (event for event in POLL if isinstance(REQUEST.judge(event, Step(status, now, known, "judged")), Move)), None
-    )
-    if event is not None:
-        answer = ask(me, event)
-        if isinstance(answer, Committed):
-            me.saw(event)
-            if event in {"claim", "take_over", "adopt"}:
-                me.memory["job"] = ID
-                return "run"
-        else:
-            me.saw("conflict, then refused")
+    """One poll of the mailbox, then the job that is due, if one is."""
+    mailbox, work = _built(me)
+    try:
+        mailbox.tick()
+    except FdagentError:
+        me.saw("poll failed")
+    if "job" not in me.memory:
+        job = work.jobs.claim(work.who)
+        if job is not None:
+            me.memory["job"] = job
+            return "run"
+    status = mailbox.look.status(ID)
+    if (
+        status is not None
+        and status.record is not None
+        and status.record.state in FINAL
+        and not me.memory.get("sweeps")
+    ):
+        return "rest"
     me.clock.sleep(TICK)
     return "poll"
 
 
-def run(me: Me) -> str | None:
-    """Start what is held, begin its effect while it is ours, and say how it ended."""
-    status, _ = status_cell(me).read()
-    if status is not None and status.state == "running" and is_ours(me, status):
-        me.memory["again"] = True
-        ask(me, "wait")
-        del me.memory["again"]
-    ask(me, "start")
-    # Refused where a cancel file keeps an adopted one from waiting: then it is still running, and this attempt ends it.
-    status, _ = status_cell(me).read()
-    if status is not None and status.state == "running" and is_ours(me, status):
-        me.tell("effect", ID)
-        _finish(me)
-    else:
-        me.saw("stood down")
-    del me.memory["job"]
+def run(me: Me) -> str:
+    """One attempt of a claimed job: start, land its table while it is ours, end it."""
+    job: Job = me.memory.pop("job")
+    _, work = _built(me)
+    hold = _hold(me, job)
+
+    def check(_: Me) -> None:
+        hold.check()
+        me.tell("effect", job.run_key)
+
+    tables: dict[str, Any] = {}
+    try:
+        hold.start(job.id, job.attempt)
+        landing(me, job.run_key, still_mine=check)
+        tables["t"] = {"state": "succeeded", "run_id": "run", "rows": 1}
+        end = End(tables)
+        if me.memory.pop("fails", None):
+            me.memory["unfit"] = True
+            end = End(tables, error="It failed in a way that passes.", category="Network", retryable=True)
+    except HandedOver:
+        me.saw("handed over")
+        work._handed_over(job)
+        return "poll"
+    except StoodDown:
+        return "poll"
+    except FdagentError as err:
+        end = End(tables, error=str(err), category=str(err.category), retryable=err.retryable)
+    work._finish(job, end, hold)
     return "poll"
 
 
-def _finish(me: Me) -> None:
-    if not me.memory.get("fails"):
-        ask(me, "succeed")
-        return
-    del me.memory["fails"]
-    me.memory.update(unfit=True, again=True)
-    ask(me, "wait")
-    del me.memory["again"]
-
-
-def is_ours(me: Me, status: Status) -> bool:
-    """Does it name this start of this agent? (The duty's own test, apart from the chart's guard.)"""
-    return (status.agent, status.instance) == (me.agent, instance(me.name, me.boot))
+def _hold(me: Me, job: Job) -> RequestHold:
+    start = instance(me.agent, me.boot)
+    return RequestHold(
+        me.store,
+        "dev",
+        job.run_key,
+        me.agent,
+        start,
+        me.clock,
+        me.ids,
+        lambda _: None,
+        lambda moved: me.saw(moved.event),
+    )
 
 
 def flaky(me: Me) -> None:
@@ -229,44 +231,16 @@ def flaky(me: Me) -> None:
     me.memory["fails"] = True
 
 
-def idle(me: Me) -> None:
+def rest(me: Me) -> None:
     """The request has ended; so does this agent."""
 
 
-def sweeping(me: Me) -> str | None:
-    """Sweep what has ended, in its order: the request file first, the status last."""
-    status, _ = status_cell(me).read()
-    if status is not None and status.state not in FINAL:
-        return "poll"
-    request, _ = request_cell(me, ID).read()
-    if status is None:
-        return "poll" if request is not None else _wait(me)
-    now = store_now(me.clock, me.store.clock_offset())
-    known = SlotFacts(
-        store_now=now, status_final=True, finished_at=status.finished_at, deadline=status.deadline, retention_seconds=DAY
-    )
-    if request is not None and isinstance(_sweep_request(me, known), Refusal):
-        return _wait(me)
-    if isinstance(ask(me, "sweep"), Committed):
-        me.saw("swept")
-    return _wait(me)
-
-
-sweeping.__name__ = "idle"
-
-
-def _sweep_request(me: Me, known: SlotFacts) -> Committed[Request] | Refusal:
-    cell = request_cell(me, ID)
-    return commit(SLOT, cell, "sweep", op=me.ids.new(), facts=lambda _: known, clock=me.clock, ids=me.ids)
-
-
-def _wait(me: Me) -> str:
-    me.clock.sleep(TICK)
-    return "idle"
+AGENT = (arrive, poll, run, rest)
 
 
 class Finals(Monitor):
-    """P9: a final status never changes, a request is never held too often, and nobody begins an effect once it ended."""
+    """P3, P4, P9: a final status never changes, nothing is held too often, whoever held it is named, and nobody begins an
+    effect of what is not its own, has ended, or was swept."""
 
     def wrote(self, state: State, key: str, old: bytes | None, new: bytes | None) -> None:
         if not key.startswith("status/") or old is None or new is None:
@@ -282,12 +256,18 @@ class Finals(Monitor):
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
         if what != "effect":
             return
-        status = status_of(state, f"status/{about[0]}.json")
-        mine = instance(name, state.procs[name].boot)
+        status = status_of(state, status_key(about[0]))
+        mine = instance(state.world.programs[name].agent, state.procs[name].boot)
         if status is None or status.state != "running" or status.instance != mine:
             raise Violation(f"{name} begins an effect of {about[0]}, which it does not run any more")
-        if f"requests/{about[0]}.json" not in state.records:
+        if request_key(about[0]) not in state.records:
             raise Violation(f"{name} begins an effect of {about[0]}, which was swept")
+
+
+@functools.lru_cache(100_000)
+def read_status(body: bytes) -> Status:
+    """A status from its bytes."""
+    return parser(Status)(body)
 
 
 def status_of(state: State, key: str = STATUS) -> Status | None:
@@ -301,3 +281,7 @@ def ended(state: State) -> bool:
     status = status_of(state)
     return status is not None and status.state in FINAL
 
+
+def request_body(**changed: Any) -> bytes:
+    """The request."""
+    return dump(Request(**changed))

@@ -165,4 +165,3 @@ def rows_of(connection: sqlite3.Connection) -> Contents:
 def open_queue(connection: QueueConnection, clock: SimClock, ids: SimIds) -> Jobs:
     """The production queue over such a connection."""
     return Jobs(Database.over(connection), clock=clock, ids=ids)  # type: ignore[arg-type]
-

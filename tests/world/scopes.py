@@ -44,9 +44,7 @@ for _scope in (
 
 
 def _requests(name: str, **options) -> Scope:
-    programs = tuple(
-        Program(letter, (mailbox.poll, mailbox.run, mailbox.idle), machine=f"m{letter}", agent=letter) for letter in "ab"
-    )
+    programs = tuple(Program(letter, mailbox.AGENT, machine=f"m{letter}", agent=letter) for letter in "ab")
     records = {
         mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.DEADLINE),
         "agents/a.json": mailbox.agent_body("a", "a-0", "first", 0.0),
@@ -58,11 +56,12 @@ def _requests(name: str, **options) -> Scope:
         "faults": frozenset({"late", "twice", "crash", "sent", "stall", "mute"}),
         "until": mailbox.HORIZON,
         "records": records,
-        "constant": ("requests/", "cancel/"),
+        "constant": ("requests/", "cancel/", "agents/"),
         "by_itself": mailbox.beats,
+        "tables": ("t",),
         "ended": mailbox.ended,
     }
-    return Scope(name, programs, (mailbox.Finals(),), **given | options)
+    return Scope(name, programs, (mailbox.Finals(), OneEffect()), **given | options)
 
 
 for _scope in (_requests("request"),):
@@ -139,10 +138,20 @@ for _scope in (
         tick=slots.TICK,
         until=4 * slots.TICK,
     ),
-    _pair("ledger", (ledgers.evaluate, ledgers.send), (ledgers.OneIncident(),), tick=ledgers.TICK, until=240.0, ended=ledgers.ended),
+    _pair(
+        "ledger",
+        (ledgers.evaluate, ledgers.send),
+        (ledgers.OneIncident(),),
+        tick=ledgers.TICK,
+        until=240.0,
+        ended=ledgers.ended,
+    ),
 ):
     SCOPES[_scope.name] = _scope
 SCOPES["slot"] = replace(
     SCOPES["slot"],
-    machines={"ahead": Machine(wall=slots.INTERVAL, place="ahead"), "behind": Machine(wall=-slots.INTERVAL, place="behind")},
+    machines={
+        "ahead": Machine(wall=slots.INTERVAL, place="ahead"),
+        "behind": Machine(wall=-slots.INTERVAL, place="behind"),
+    },
 )

@@ -13,6 +13,17 @@ from .replay import line
 from .scopes import SCOPES
 from .state import Scope
 
+SEEDED = (
+    "append",
+    "merge",
+    "append-keys",
+    "merge-keys",
+    "lease",
+    "lease-workers",
+    "lease-release",
+    "job",
+    "job-stop",
+)
 STEPS = 3000
 """The most choices of one run."""
 FAULT_SHARE = 0.06

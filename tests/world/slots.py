@@ -66,7 +66,9 @@ class OnTime(Monitor):
         elif what == "posted":
             at = BASE + state.ghost["judged", name, about[0]]
             if not about[0] <= at < about[0] + INTERVAL:
-                raise Violation(f"{name} posts the slot of {slot_name(about[0])} {at - about[0]:+g} s from its due time")
+                raise Violation(
+                    f"{name} posts the slot of {slot_name(about[0])} {at - about[0]:+g} s from its due time"
+                )
 
     def wrote(self, state: State, key: str, old: bytes | None, new: bytes | None) -> None:
         if key.startswith("requests/") and old is not None and new is not None:

@@ -47,7 +47,21 @@ FAULTS_OF: Mapping[str, frozenset[str]] = {
     "slow": CHANGES | READS,
 }
 INSTANT = frozenset(
-    {"wall", "elapsed", "id", "fraction", "place", "pid", "started_at", "offset", "duty", "saw", "tell", "stored", "put"}
+    {
+        "wall",
+        "elapsed",
+        "id",
+        "fraction",
+        "place",
+        "pid",
+        "started_at",
+        "offset",
+        "duty",
+        "saw",
+        "tell",
+        "stored",
+        "put",
+    }
 )
 
 
@@ -70,11 +84,12 @@ class Machine(NamedTuple):
 
 
 class Proc(NamedTuple):
-    """One process: its node (None: it is dead), which start it is, ids drawn, and until when it sleeps or stands still."""
+    """One process: its node (None: it is dead), which start it is, the ids drawn at one moment, and until when it sleeps or
+    stands still."""
 
     node: Node | None
     boot: int = 0
-    ids: int = 0
+    ids: tuple[float, int] = (0.0, 0)
     wake: float = 0.0
     answer: Any = None
     """A slow answer, as a tuple of one."""
@@ -157,6 +172,8 @@ class World:
     def __init__(self, scope: Scope, *, branching: bool) -> None:
         self.scope, self.branching = scope, branching
         self.programs = {program.name: program for program in scope.programs}
+        machines = [program.machine for program in scope.programs]
+        self.alone = {program.name: machines.count(program.machine) == 1 for program in scope.programs}
         self.seen: set[str] = set()
         self._roots: dict[tuple[str, int], Root] = {}
         self._numbers: dict[Any, int] = {}
@@ -246,7 +263,8 @@ class State:
 
     def _proc_key(self, proc: Proc) -> Any:
         wake = proc.wake if proc.wake > self.now else 0.0
-        return (proc.node.serial if proc.node else 0, proc.boot, proc.ids, wake, proc.answer, proc.stalled)
+        ids = proc.ids[1] if proc.ids[0] == self.now else 0
+        return (proc.node.serial if proc.node else 0, proc.boot, ids, wake, proc.answer, proc.stalled)
 
     # ---- what may happen
 
@@ -296,7 +314,9 @@ class State:
         return awake and not proc.stalled and not proc.answer
 
     def _alive(self) -> bool:
-        return bool(self.flying) or any(proc.node is not None and proc.node.call is not DONE for proc in self.procs.values())
+        return bool(self.flying) or any(
+            proc.node is not None and proc.node.call is not DONE for proc in self.procs.values()
+        )
 
     def next_due(self) -> float | None:
         """When the next sleeper wakes; None when somebody is awake or nobody ever wakes."""
@@ -404,7 +424,7 @@ class State:
             call = proc.node.call
             if call[0] == "sleep" and not self._naps(name, call[1]):
                 return
-            if call[0] not in INSTANT and call[0] != "sleep" and not self._constant(call):
+            if call[0] not in INSTANT and call[0] != "sleep" and not self._constant(call, name):
                 return
             answer = self._perform(name, call)
             self.procs[name] = self.procs[name]._replace(node=proc.node.after(answer))
@@ -417,7 +437,10 @@ class State:
         self.procs[name] = proc._replace(wake=self.now + max(seconds, 0.001) / self._machine(name).rate)
         return False
 
-    def _constant(self, call: Call) -> bool:
+    def _constant(self, call: Call, name: str) -> bool:
+        """Does nothing that others do change its answer? Then the moment it is answered at is no choice."""
+        if call[0] in {"transaction", "query"}:
+            return self.world.alone[name]
         return call[0] in {"read", "list"} and call[1].startswith(self.world.scope.constant or "\0")
 
     # ---- what a call means
@@ -505,9 +528,11 @@ class State:
         self.procs[name] = self.procs[name]._replace(wake=0.0)
 
     def _do_id(self, name: str) -> str:
+        # By the moment and a count within it, so that how many were drawn before makes no two states differ.
         proc = self.procs[name]
-        self.procs[name] = proc._replace(ids=proc.ids + 1)
-        return f"{name}{proc.boot}x{proc.ids + 1}"
+        count = proc.ids[1] + 1 if proc.ids[0] == self.now else 1
+        self.procs[name] = proc._replace(ids=(self.now, count))
+        return f"{name}{proc.boot}x{int(self.now * 1000):x}-{count:x}"
 
     def _do_fraction(self, _: str) -> float:
         return 0.5

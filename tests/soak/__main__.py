@@ -1,0 +1,68 @@
+"""Long runs of the simulated world: `python -m tests.soak --seeds N`, and replays of what they found.
+
+Stops at the first violation with the line that brings it back. `--exhaustive` also searches the scopes that are too large
+for every test run.
+"""
+
+import argparse
+import sys
+import time
+
+from tests.world.drive import replay
+from tests.world.explore import explore
+from tests.world.process import Violation
+from tests.world.replay import parse
+from tests.world.scopes import SCOPES
+from tests.world.seeds import SEEDED, run, wider
+
+MOST_STATES = 2_000_000
+TOLD_EVERY_SECONDS = 10.0
+
+
+def main(words: list[str]) -> int:
+    """Run; 1 when something broke."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds, each over every scope")
+    parser.add_argument("--first", type=int, default=1000, help="the first seed")
+    parser.add_argument("--exhaustive", action="store_true", help="also search every scope whole")
+    parser.add_argument("--replay", metavar="LINE", help="bring one run back")
+    asked = parser.parse_args(words)
+    try:
+        if asked.replay:
+            _replay(asked.replay)
+        else:
+            _soak(range(asked.first, asked.first + asked.seeds), exhaustive=asked.exhaustive)
+    except Violation as err:
+        print(f"VIOLATION: {err}")
+        return 1
+    return 0
+
+
+def _soak(seeds: range, *, exhaustive: bool) -> None:
+    begun = told = time.monotonic()
+    seen: set[str] = set()
+    for seed in seeds:
+        for name in SEEDED:
+            seen |= run(name, seed)
+        if time.monotonic() - told > TOLD_EVERY_SECONDS:
+            told = time.monotonic()
+            print(f"seed {seed}: nothing broke", flush=True)
+    print(f"{len(seeds)} seeds x {len(SEEDED)} scopes in {time.monotonic() - begun:.0f} s: nothing broke.")
+    print(f"Seen: {', '.join(sorted(seen))}")
+    for name in SCOPES if exhaustive else ():
+        print(explore(SCOPES[name], most=MOST_STATES), flush=True)
+
+
+def _replay(line: str) -> None:
+    name, run_or_seed = parse(line)
+    wide = name.endswith("+")
+    if isinstance(run_or_seed, int):
+        run(name.rstrip("+"), run_or_seed)
+    else:
+        scope = SCOPES[name.rstrip("+")]
+        replay(wider(scope) if wide else scope, run_or_seed, print)
+    print("Nothing broke.")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
