@@ -28,7 +28,14 @@ RANKS = [
     ("errors",),
 ]
 """Inside `fdagent`, top to bottom: a part imports only parts below it (or its own, or a neighbour that is listed)."""
-NEIGHBOURS = {("__main__", "cli"), ("cli", "demo"), ("demo", "cli"), ("work", "fleet"), ("config", "project"), ("stores", "system")}
+NEIGHBOURS = {
+    ("__main__", "cli"),
+    ("cli", "demo"),
+    ("demo", "cli"),
+    ("work", "fleet"),
+    ("config", "project"),
+    ("stores", "system"),
+}
 """Parts of one rank that may know each other, in this direction."""
 OUTSIDE = {("time", "time"), ("time", "monotonic"), ("time", "sleep"), ("uuid", "uuid4"), ("random", "random")}
 

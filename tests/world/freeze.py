@@ -7,7 +7,8 @@ they are the same for a process's whole life, and what the queue holds is the ma
 """
 
 from collections import deque
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
@@ -33,7 +34,7 @@ def freeze(value: Any) -> Any:
         return None
     if isinstance(value, Mapping):
         return frozenset((freeze(key), freeze(inner)) for key, inner in value.items())
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return frozenset(map(freeze, value))
     if isinstance(value, list | tuple | deque):
         return tuple(map(freeze, value))

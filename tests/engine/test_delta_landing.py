@@ -1,0 +1,366 @@
+"""Real Delta tables under answers that get lost, commits that land late, logs that are cleaned, and killed processes."""
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from engine_kit import World, rows_of
+
+from fdagent.engine import quarantine
+from fdagent.engine.change import Change
+from fdagent.engine.compute import Computing
+from fdagent.engine.tables.delta import DeltaTablePort, Snapshot
+from fdagent.errors import Conflict, StoodDown, Unknown
+from fdagent.ports import Note
+from models.run import RunStatus
+
+MODES = {
+    "append": 'mode = "append"',
+    "scd1": 'mode = "scd1"\nkey = ["id"]\norder_by = "w"',
+}
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+@dataclass
+class Silver:
+    """A source of which the entity under test reads what is new."""
+
+    world: World
+    mode: str
+
+    def __post_init__(self) -> None:
+        self.world.csv_entity(more='[columns]\nw = { type = "integer" }')
+        self.deliver("a,1", "bad,1")
+        self.world.entity(
+            "silver.s",
+            f'[source]\nentity = "bronze.t"\nwatermark = "w"\n[load]\n{MODES[self.mode]}\n'
+            '[[checks]]\naccepted = { id = ["a", "b", "c", "foreign"] }\nseverity = "quarantine"\n',
+        )
+        self.world.run("silver.s")
+        self.deliver("b,2", "worse,2")
+
+    def deliver(self, *rows: str) -> None:
+        self.world.land(f"{self.world.modified}.csv", "\n".join(["id,w", *rows, ""]))
+        self.world.run("bronze.t")
+
+    @property
+    def folder(self) -> Path:
+        return self.world.folder("silver.s")
+
+    def foreign(self, times: int = 1) -> None:
+        """Another writer appends."""
+        for _ in range(times):
+            row = self.world.delta("silver.s").to_pyarrow_table().slice(0, 1)
+            row = row.set_column(0, "id", [["foreign"]])
+            write_deltalake(self.folder, row, mode="append")
+
+    def clean_log(self) -> None:
+        """A checkpoint, and every older log file removed."""
+        table = self.world.delta("silver.s")
+        table.create_checkpoint()
+        for version in range(table.version()):
+            (self.folder / f"_delta_log/{version:020d}.json").unlink(missing_ok=True)
+
+    def effects(self) -> list[str]:
+        """The rows but the foreign ones."""
+        return [name for (name,) in self.world.rows("silver.s", "id") if name != "foreign"]
+
+    def refused(self) -> list[tuple]:
+        """Quarantined rows as a reader of landed runs sees them."""
+        entity = self.world.project.entities["silver.s"]
+        found = quarantine.read(self.world.places, entity, last=100, clock=self.world.clock)
+        return sorted((row["run_key"], row["row"].split('"')[3]) for row in found)
+
+
+@pytest.fixture(params=MODES)
+def silver(request, tmp_path) -> Silver:
+    return Silver(World(tmp_path), request.param)
+
+
+@pytest.fixture
+def on_commit(monkeypatch, silver):
+    """Replace what the next commits of the entity's table do; each hook gets (really commit, snapshot, change, note)."""
+    hooks: list[Callable] = []
+    real = DeltaTablePort.commit
+
+    def commit(port: DeltaTablePort, snapshot: Snapshot, change: Change, note: Note) -> None:
+        if hooks and port.folder == silver.folder:
+            hooks.pop(0)(lambda: real(port, snapshot, change, note), snapshot, change, note)
+        else:
+            real(port, snapshot, change, note)
+
+    monkeypatch.setattr(DeltaTablePort, "commit", commit)
+    return hooks
+
+
+ALL_REFUSED = [("key", "worse"), ("run-2", "bad")]
+
+
+def landed_once(silver: Silver) -> None:
+    assert silver.effects() == ["a", "b"]
+    assert silver.refused() == ALL_REFUSED
+
+
+def test_an_answer_that_is_lost_doubles_nothing(silver, on_commit):
+    def lost(commit, *_):
+        commit()
+        raise Unknown("no answer")
+
+    on_commit.append(lost)
+    assert silver.world.run("silver.s", "key").status is RunStatus.SUCCEEDED
+    landed_once(silver)
+    assert silver.world.run("silver.s", "key").status is RunStatus.ALREADY_DONE
+    landed_once(silver)
+
+
+def test_a_commit_that_never_arrives_is_sent_again(silver, on_commit):
+    def never(*_):
+        raise Unknown("no answer")
+
+    on_commit += [never, never]
+    assert silver.world.run("silver.s", "key").status is RunStatus.SUCCEEDED
+    landed_once(silver)
+    assert silver.world.orphans("silver.s") == set()
+
+
+def put_of(silver: Silver, commit_in: Callable[[DeltaTablePort], None]) -> Callable[[], bool]:
+    """The log file a commit would write, to be put into the real log later if its name is free then."""
+    copy = silver.world.root / "copy"
+    shutil.copytree(silver.folder, copy)
+    port = DeltaTablePort(copy, silver.world.clock)
+    version = port.open().version + 1
+    commit_in(port)
+    body = (copy / f"_delta_log/{version:020d}.json").read_bytes()
+
+    def put() -> bool:
+        target = silver.folder / f"_delta_log/{version:020d}.json"
+        if target.exists():
+            return False
+        target.write_bytes(body)
+        return True
+
+    return put
+
+
+def test_a_commit_that_arrives_behind_thirty_foreign_ones_is_refused_and_the_effect_is_there_once(silver, on_commit):
+    late: list[Callable[[], bool]] = []
+
+    def held_back(_commit, _snapshot, change, note):
+        late.append(put_of(silver, lambda port: port.commit(port.open(), change, note)))
+        silver.foreign(30)
+        raise Unknown("no answer")
+
+    on_commit.append(held_back)
+    assert silver.world.run("silver.s", "key").status is RunStatus.SUCCEEDED
+    assert late[0]() is False
+    landed_once(silver)
+
+
+def test_a_commit_that_lands_as_a_free_name_below_a_cleaned_log_counts_for_nothing(silver, on_commit):
+    late: list[Callable[[], bool]] = []
+
+    def held_back(_commit, _snapshot, change, note):
+        late.append(put_of(silver, lambda port: port.commit(port.open(), change, note)))
+        raise Killed
+
+    on_commit.append(held_back)
+    with pytest.raises(Killed):
+        silver.world.outcome("silver.s", "key")
+    silver.foreign(12)
+    table = silver.world.delta("silver.s")
+    # The marks' own commit is young, so it is kept; the name the late commit wants is free.
+    wanted = silver.folder / f"_delta_log/{2:020d}.json"
+    table.create_checkpoint()
+    wanted.unlink()
+    assert late[0]() is True
+    assert silver.effects() == ["a"]
+    assert silver.world.run("silver.s", "key").status is RunStatus.SUCCEEDED
+    landed_once(silver)
+
+
+def test_after_a_checkpoint_and_a_cleaned_log_a_retry_still_knows_that_it_landed(silver, on_commit):
+    def die_after(commit, *_):
+        commit()
+        raise Killed
+
+    on_commit.append(die_after)
+    with pytest.raises(Killed):
+        silver.world.outcome("silver.s", "key")
+    silver.foreign(3)
+    silver.clean_log()
+    row = silver.world.run("silver.s", "key")
+    assert (row.status, row.rows_inserted) == (RunStatus.ALREADY_DONE, 0)
+    landed_once(silver)
+
+
+def test_an_already_done_row_names_who_did_it(silver):
+    first = silver.world.run("silver.s", "key", agent="agent-7", attempt=4)
+    row = silver.world.run("silver.s", "key", agent="agent-8")
+    assert (
+        row.error
+        == f"The run key's effect is in the table already, as version {first.version_after} by agent agent-7, attempt 4."
+    )
+
+
+def computes(monkeypatch) -> list[int]:
+    """Counts how often a change of the table is computed to the end."""
+    counted: list[int] = []
+    real = Computing._changed
+
+    def changed(self, snapshot, *rest):
+        counted.append(snapshot.version)
+        return real(self, snapshot, *rest)
+
+    monkeypatch.setattr(Computing, "_changed", changed)
+    return counted
+
+
+def test_a_foreign_append_in_between_is_a_conflict_a_merge_computes_again_and_an_append_does_not(
+    silver, on_commit, monkeypatch
+):
+    counted = computes(monkeypatch)
+
+    def in_between(commit, *_):
+        silver.foreign()
+        commit()
+
+    on_commit += [in_between, in_between]
+    row = silver.world.run("silver.s", "key")
+    assert row.status is RunStatus.SUCCEEDED
+    assert len(counted) == (1 if silver.mode == "append" else 3)
+    landed_once(silver)
+    assert silver.world.rows("silver.s", "id").count(("foreign",)) == 2
+    assert silver.world.orphans("silver.s") == set()
+
+
+def test_a_merge_gives_up_after_its_recomputes_and_leaves_no_file(silver, on_commit):
+    def in_between(commit, *_):
+        silver.foreign()
+        commit()
+
+    on_commit += [in_between] * 10
+    outcome = silver.world.outcome("silver.s", "key")
+    if silver.mode == "append":
+        assert outcome.row.status is RunStatus.SUCCEEDED
+    else:
+        assert (outcome.row.category, outcome.retryable) == ("Table busy", True)
+        assert silver.effects() == ["a"]
+        assert silver.refused() == [("run-2", "bad")]
+    assert silver.world.orphans("silver.s") == set()
+
+
+def test_a_stale_snapshot_never_commits(silver):
+    port = DeltaTablePort(silver.folder, silver.world.clock)
+    stale = port.open()
+    silver.foreign()
+    note = Note("fdagent/x", "a", "x", "", "", 1, "")
+    with pytest.raises(Conflict):
+        port.commit(stale, Change(stale.version), note)
+    assert not port.has_txn(port.open(), "fdagent/x")
+
+
+def test_two_run_keys_at_once_load_new_rows_once(silver, on_commit):
+    def other_first(commit, *_):
+        silver.world.run("silver.s", "other")
+        commit()
+
+    on_commit.append(other_first)
+    row = silver.world.run("silver.s", "key")
+    assert row.status is RunStatus.NO_CHANGE
+    assert silver.effects() == ["a", "b"]
+    assert silver.refused() == [("other", "worse"), ("run-2", "bad")]
+
+
+def test_two_run_keys_one_after_the_other_are_two_transactions(silver):
+    silver.world.run("silver.s", "one")
+    silver.deliver("c,3")
+    silver.world.run("silver.s", "two")
+    port = DeltaTablePort(silver.folder, silver.world.clock)
+    snapshot = port.open()
+    assert [port.has_txn(snapshot, f"fdagent/{key}") for key in ("one", "two", "three")] == [True, True, False]
+    assert silver.effects() == ["a", "b", "c"]
+
+
+def test_the_same_run_key_by_two_attempts_at_once_lands_once(silver, on_commit):
+    def other_first(commit, *_):
+        silver.world.run("silver.s", "key")
+        commit()
+
+    on_commit.append(other_first)
+    assert silver.world.run("silver.s", "key").status is RunStatus.ALREADY_DONE
+    landed_once(silver)
+    assert silver.world.orphans("silver.s") == set()
+
+
+def test_one_who_was_taken_over_writes_nothing_further(silver):
+    def not_mine() -> None:
+        raise StoodDown("taken over")
+
+    with pytest.raises(StoodDown):
+        silver.world.outcome("silver.s", "key", still_mine=not_mine)
+    assert silver.effects() == ["a"]
+    assert silver.world.orphans("silver.s") == set()
+
+
+STEPS = {
+    "open": (DeltaTablePort, "open"),
+    "has_txn": (DeltaTablePort, "has_txn"),
+    "author": (DeltaTablePort, "author"),
+    "create": (DeltaTablePort, "create"),
+    "commit": (DeltaTablePort, "commit"),
+    "compute": (Computing, "compute"),
+    "quarantine": (quarantine.Quarantine, "write"),
+    "settle": (quarantine.Quarantine, "settle"),
+}
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_any_step_and_run_again_the_tables_are_those_of_an_undisturbed_run(
+    silver, monkeypatch, step, nth, after
+):
+    cls, name = STEPS[step]
+    real = getattr(cls, name)
+    left = [nth]
+
+    def dying(self, *args, **values):
+        left[0] -= 1
+        if left[0] == 0 and not after:
+            raise Killed
+        done = real(self, *args, **values)
+        if left[0] == 0:
+            raise Killed
+        return done
+
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        patch.setattr(cls, name, dying)
+        silver.world.outcome("silver.s", "key")
+    again = silver.world.run("silver.s", "key")
+    assert again.status in {RunStatus.SUCCEEDED, RunStatus.ALREADY_DONE}
+    landed_once(silver)
+    kept = silver.world.quarantine("silver.s", "run_key", "attempt_id", "row")
+    assert len(kept) == 2, "rows of the attempt that did not land are gone"
+
+
+def test_quarantine_of_a_lost_attempt_is_removed_and_others_rows_stay(silver):
+    folder = silver.world.places.quarantine(silver.world.project.entities["silver.s"])
+    silver.world.run("silver.s", "key")
+    table = rows_of(DeltaTable(str(folder)), "attempt_id")
+    assert len(table) == 2
+    lost = DeltaTable(str(folder)).to_pyarrow_table()
+    lost = lost.set_column(lost.column_names.index("attempt_id"), "attempt_id", [["lost"] * lost.num_rows])
+    # Both runs' rows in one file of one attempt that never landed, as a compaction might leave them.
+    write_deltalake(folder, lost, mode="append")
+    silver.world.run("silver.s", "key")
+    kept = rows_of(DeltaTable(str(folder)), "run_key", "attempt_id")
+    assert len(kept) == 3
+    assert ("run-2", "lost") in kept
+    assert ("key", "lost") not in kept
