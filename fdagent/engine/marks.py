@@ -176,7 +176,7 @@ def read_marks(snapshot: "Snapshot", from_run_log: Callable[[], str | None], *, 
         return Known(_parsed(logged, entity), logged)
     raise MarksUnknown(
         f"The table of {entity} has rows, but neither its log nor the run log says up to where its sources were loaded.",
-        fix=f"Rebuild it from all its source rows: fdagent enqueue {entity} --backfill full.",
+        fix=f"Rebuild it from all its source rows: fdagent enqueue ENV {entity} --backfill full.",
     )
 
 
@@ -186,5 +186,5 @@ def _parsed(text: str, entity: str) -> Marks:
     except (ValueError, KeyError, TypeError, AttributeError) as err:
         raise MarksUnknown(
             f"The marks in the log of {entity} can't be read: {err}.",
-            fix=f"Rebuild it from all its source rows: fdagent enqueue {entity} --backfill full.",
+            fix=f"Rebuild it from all its source rows: fdagent enqueue ENV {entity} --backfill full.",
         ) from err
