@@ -22,7 +22,7 @@ from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
 
-from fdagent.errors import DiskFull, HomeDenied
+from fdagent.errors import DiskFull, GaveUp, HomeDenied
 from fdagent.queue.jobs import Jobs
 from fdagent.stores.filelock import system_files
 from models.job import Job
@@ -30,6 +30,8 @@ from models.job import Job
 FILE = "dues.json"
 KEPT = 1000
 """Entries of each schedule that are kept: two and a half years of a daily one, most of a day of one a minute."""
+ID_TRIES = 3
+"""New ids for a job, should one be taken."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
 FOREVER = 253_402_300_799.0
 """9999-12-31T23:59:59Z: the end of a pause that only a person ends."""
@@ -223,12 +225,15 @@ class Dues:
     def _with_job(self, transaction: sqlite3.Connection, entry: Entry, job_for: Callable[[float], Job]) -> Entry:
         if entry.outcome is not Outcome.RAN:
             return entry
-        new = job_for(entry.due)
-        answer = self.jobs.put(transaction, new)
-        if isinstance(answer, Job):
-            return replace(entry, job_id=new.id)
         sql = "select id from job where dedupe_key = ? and state in ('queued', 'running')"
-        return replace(entry, outcome=Outcome.SKIPPED, job_id=transaction.execute(sql, (new.dedupe_key,)).fetchone()[0])
+        for _ in range(ID_TRIES):
+            new = job_for(entry.due)
+            if isinstance(self.jobs.put(transaction, new), Job):
+                return replace(entry, job_id=new.id)
+            unfinished = transaction.execute(sql, (new.dedupe_key,)).fetchone()
+            if unfinished is not None:
+                return replace(entry, outcome=Outcome.SKIPPED, job_id=unfinished["id"])
+        raise GaveUp(f"Schedule {entry.schedule} found no id for a job that no other job has.")
 
 
 _BETWEEN = f"select {', '.join(_ENTRY)} from due where schedule = ? and due > ? and due <= ? order by due"

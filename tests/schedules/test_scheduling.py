@@ -118,6 +118,16 @@ def test_a_stopping_agent_schedules_nothing():
     assert rig.jobs.counts() == {}
 
 
+def test_an_id_that_another_job_has_is_not_taken_for_a_run_that_goes_on():
+    rig = Rig(minutely())
+    rig.tick()
+    taken = f"job-{rig.ids.count + 1}"
+    rig.jobs.enqueue(Job(taken, JobState.QUEUED, "op", "dev", run_key="by-hand", dedupe_key="cli:by-hand"))
+    (entry,) = rig.go(MINUTE)
+    assert (entry.outcome, entry.job_id != taken) == (Outcome.RAN, True)
+    assert rig.jobs.get(entry.job_id).source == "schedule:m"
+
+
 # Overlaps
 
 

@@ -5,6 +5,7 @@ Each machine has a daemon that schedules, takes back jobs and sleeps, and a work
 behind. There is no `dues.json` here: a lost queue file is for the tests on a real disk.
 """
 
+import hashlib
 import random
 import sqlite3
 from collections.abc import Sequence
@@ -96,6 +97,19 @@ class Shared:
         Database.over(self.connection)
 
 
+class ShortIds(Port):
+    """Ids whose beginnings differ: a job is named by twelve characters of one."""
+
+    def __init__(self, ids: Any) -> None:
+        self._ids = ids
+
+    def new(self) -> str:
+        return hashlib.sha256(self._ids.new().encode()).hexdigest()[:32]
+
+    def fraction(self) -> float:
+        return self._ids.fraction()
+
+
 class Site:
     """One machine: its daemon, its worker, and a person."""
 
@@ -104,13 +118,13 @@ class Site:
 
     def _jobs(self, me: Me) -> Jobs:
         database = Database.over(Ledger(me.ask, self._shared))  # type: ignore[arg-type]
-        return Jobs(database, clock=me.clock, ids=me.ids)
+        return Jobs(database, clock=me.clock, ids=ShortIds(me.ids))
 
     def schedule(self, me: Me) -> None:
         """The daemon: settles what is due, takes back what nobody runs any more, sleeps."""
         jobs, sightings = self._jobs(me), Sightings(me.clock)
         duty = Scheduling(
-            Schedules(SETTINGS, Dues(jobs, None), me.ids), lambda: ("dev",), me.clock, lambda *_, **__: None
+            Schedules(SETTINGS, Dues(jobs, None), jobs.ids), lambda: ("dev",), me.clock, lambda *_, **__: None
         )
         for _ in range(TURNS):
             began = me.clock.wall()
@@ -133,7 +147,8 @@ class Site:
 
     def wish(self, me: Me) -> None:
         """A person, who pauses one schedule for a while, and another until it is resumed."""
-        schedules = Schedules(SETTINGS, Dues(self._jobs(me), None), me.ids)
+        jobs = self._jobs(me)
+        schedules = Schedules(SETTINGS, Dues(jobs, None), jobs.ids)
         for _ in range(TURNS):
             me.clock.sleep(600.0)
             schedules.pause("minute", me.clock.wall() + 300.0)
