@@ -19,7 +19,7 @@ from fdagent.daemon.describe import Describe
 from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
 from fdagent.daemon.home import DRAIN
 from fdagent.daemon.mail import Mail
-from fdagent.errors import QueueDamaged
+from fdagent.errors import QueueDamaged, unforeseen
 from fdagent.fleet.look import Me
 from fdagent.fleet.presence import Presence
 from fdagent.fleet.schedules import Schedules
@@ -146,7 +146,7 @@ class Daemon:
         ports, seconds = self.ports, self.settings.agent.drain_seconds
         ports.tell("info", "stopping", f"No new work; running jobs have {seconds} s.")
         for presence in self.presences:
-            presence.drain()
+            self._said(presence.drain)
         ports.crew.ask_to_stop()
         until = ports.clock.elapsed() + seconds
         while ports.crew.pids() and ports.clock.elapsed() < until and not self._at_once:
@@ -154,7 +154,13 @@ class Daemon:
         self._end_workers()
         if not self._at_once:
             for presence in self.presences:
-                presence.stop()
+                self._said(presence.stop)
+
+    def _said(self, say: Callable[[], None]) -> None:
+        try:
+            say()
+        except Exception as err:  # noqa: BLE001  # whatever it is, the stop goes on
+            self._failed("Presence", unforeseen(err))
 
     def _end_workers(self) -> None:
         """End what is left, and see it gone."""

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from fdagent.errors import FdagentError, StoodDown
+from fdagent.errors import FdagentError, StoodDown, unforeseen
 from fdagent.ports import Clock
 
 MARGIN_SECONDS = 2.0
@@ -61,13 +61,20 @@ class Keeper:
 
     Args:
         belief: What the holder believes; renewed here.
-        renew: One renewal: True when confirmed, False when the lease is somebody else's now. An FdagentError is tried
-            again at the next turn: the belief ends by itself if that lasts.
+        renew: One renewal: True when confirmed, False when the lease is somebody else's now. An error is tried again
+            soon: the belief ends by itself if that lasts.
         clock: The steady clock.
+        told: Told of an error that nobody foresaw.
     """
 
-    def __init__(self, belief: Belief, renew: Callable[[], bool], clock: Clock) -> None:
-        self._belief, self._renew, self._clock = belief, renew, clock
+    def __init__(
+        self,
+        belief: Belief,
+        renew: Callable[[], bool],
+        clock: Clock,
+        told: Callable[[str], None] = lambda _sentence: None,
+    ) -> None:
+        self._belief, self._renew, self._clock, self._told = belief, renew, clock, told
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease keeper", daemon=True)
 
@@ -83,13 +90,20 @@ class Keeper:
         parts = RENEW_PARTS
         while not self._stop.wait(self._belief.span / parts):
             started = self._clock.elapsed()
-            try:
-                kept = self._renew()
-            except FdagentError:
-                parts = RETRY_PARTS
-                continue
-            if not kept:
+            kept = self._tried()
+            if kept is False:
                 self._belief.end()
                 return
-            self._belief.confirmed(started)
-            parts = RENEW_PARTS
+            if kept:
+                self._belief.confirmed(started)
+            parts = RENEW_PARTS if kept else RETRY_PARTS
+
+    def _tried(self) -> bool | None:
+        """One renewal; None: not confirmed."""
+        try:
+            return self._renew()
+        except FdagentError:
+            return None
+        except Exception as err:  # noqa: BLE001  # such as no descriptor left: what is held must not be lost for that
+            self._told(f"A lease could not be renewed just now: {unforeseen(err)}")
+            return None

@@ -150,7 +150,7 @@ class Supervisor:
             for line in filter(str.strip, worker.stdout):
                 try:
                     self._events(label, _event(line))
-                except (TypeError, ValueError, KeyError):
+                except Exception:  # noqa: BLE001  # a worker whose words nobody reads any more would stand still
                     self._events(label, _as_text(line))
 
 

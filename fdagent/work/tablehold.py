@@ -29,7 +29,7 @@ class TableHolds:
         seconds: Their span, and the longest wait for one.
         sightings: What this worker has met; kept over its jobs, so that a dead holder's span is not watched anew.
         others: What is known of other holders.
-        told: Told when a lease could not be freed.
+        told: Told when a lease could not be freed, or not be renewed for an unforeseen reason.
         store: The control root of the job's environment; set for each job.
     """
 
@@ -60,7 +60,7 @@ class TableHolds:
         lease = self._taken(table, job_id)
         self._lease = lease
         try:
-            with Keeper(lease.belief, lease.renew, self.clock):
+            with Keeper(lease.belief, lease.renew, self.clock, self.told):
                 yield
         finally:
             self._lease = None

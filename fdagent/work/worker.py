@@ -229,7 +229,7 @@ class Work:
             finally:
                 database.close()
 
-        return Keeper(belief, renew, self.clock)
+        return Keeper(belief, renew, self.clock, self.told.trouble)
 
     def _finish(self, job: Job, end: End, request: RequestHold | None) -> Claimed | None:
         """End the attempt by the arrow that fits, and claim the next job; the request's status follows its job."""
