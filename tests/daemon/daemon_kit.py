@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
+from deltalake import DeltaTable
 from process_kit import EVENTS, Site, command
 
 from fdagent.cli.where import where
@@ -118,7 +119,18 @@ class Calm:
             with worker_here(self.site) as worker:
                 worker.until_idle()
             self._tables.append(self.site.tables())
-        found = self._tables[deliveries - 1]
+        return self._of(self._tables[deliveries - 1])
+
+    def after(self, deliveries: int) -> dict[str, list[str]]:
+        """The same after one job for all deliveries at once: less work, where quarantines need not be compared."""
+        while self.site.delivered < deliveries:
+            self.site.deliver()
+        self.site.ask()
+        with worker_here(self.site) as worker:
+            worker.until_idle()
+        return self._of(self.site.tables())
+
+    def _of(self, found: dict[str, list[str]]) -> dict[str, list[str]]:
         assert all(found[name] for name in self.site.places.project.entities)
         return found
 
@@ -134,17 +146,31 @@ class Agent:
     Its secrets are CANARY; when it is closed, nothing that it has written anywhere may hold that.
     """
 
-    def __init__(self, site: Site, *, retry: Mapping[str, Any] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        site: Site,
+        *,
+        retry: Mapping[str, Any] | None = None,
+        schedules: Sequence[Mapping[str, Any]] = (),
+        **settings: Any,
+    ) -> None:
         self.site = site
         self.home = Path(settings.pop("home", site.root / ".local/agent"))
         self.config = site.root.parent / f"{site.root.name}-agent.toml"
-        keys = {**SETTINGS, "project": str(site.root), "home": str(self.home), **settings}
-        tables = {"agent": keys, "retry": {**RETRY, **(retry or {})}, **SECRETS}
-        self.config.write_text("".join(_toml(name, values) for name, values in tables.items()))
         self.out = self.config.with_suffix(".out")
+        self.keys = {**SETTINGS, "project": str(site.root), "home": str(self.home), **settings}
+        self.retry = {**RETRY, **(retry or {})}
+        self.configure(schedules=schedules)
         self.process: subprocess.Popen[bytes] | None = None
         self._database: Database | None = None
         self._starts = 0
+
+    def configure(self, *, schedules: Sequence[Mapping[str, Any]]) -> None:
+        """Write its agent.toml, for the next start."""
+        tables = {"agent": self.keys, "retry": self.retry, **SECRETS}
+        texts = [_toml(f"[{name}]", values) for name, values in tables.items()]
+        texts += [_toml("[[schedule]]", values) for values in schedules]
+        self.config.write_text("".join(texts))
 
     def start(self, *faults: Mapping[str, Any]) -> "Agent":
         """Start `fdagent run`; its output goes to `out`."""
@@ -297,14 +323,19 @@ class Agent:
         return [entry.key for entry in store.list("leases/")]
 
 
-def _toml(name: str, values: Mapping[str, Any]) -> str:
-    return "\n".join([f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items()), ""])
+def _toml(header: str, values: Mapping[str, Any]) -> str:
+    return "\n".join([header, *(f"{key} = {json.dumps(value)}" for key, value in values.items()), ""])
 
 
 def holding_canary(folder: Path) -> list[Path]:
     """The files under a folder in which the secret stands."""
     files = (Path(root) / name for root, _, names in os.walk(folder) for name in names)
     return [file for file in files if file.is_file() and CANARY.encode() in file.read_bytes()]
+
+
+def zombies(pid: int) -> list[psutil.Process]:
+    """Children of a process that have ended and were not reaped."""
+    return [child for child in psutil.Process(pid).children() if child.status() == psutil.STATUS_ZOMBIE]
 
 
 def is_worker(process: psutil.Process) -> bool:
@@ -327,17 +358,19 @@ def orphans(home: Path) -> list[psutil.Process]:
     return found
 
 
+def run_keys(site: Site) -> dict[str, list[str]]:
+    """Per table, the run keys of its data commits, as often as they come."""
+    tables = {name: site.places.table(entity) for name, entity in site.places.project.entities.items()}
+    histories = {name: DeltaTable(str(folder)).history() for name, folder in tables.items()}
+    return {name: [info["app_id"] for info in infos if info.get("app_id")] for name, infos in histories.items()}
+
+
 def one_effect_each(site: Site, jobs: Sequence[str]) -> None:
     """Each table of each job has one row that finished it in the run log, and at most one data commit."""
-    from deltalake import DeltaTable
-
     log = site.log()
     assert len({row.run_id for row in log}) == len(log), "a row of the run log is doubled"
     for job in jobs:
         done = sorted(row.entity for row in log if row.job_id == job and row.status in DONE)
         assert done == sorted(site.places.project.entities), (job, done)
-    for entity in site.places.project.entities.values():
-        keys = [
-            info.get("app_id") for info in DeltaTable(str(site.places.table(entity))).history() if info.get("app_id")
-        ]
-        assert len(keys) == len(set(keys)), f"{entity.name} has two commits of one run key"
+    for name, keys in run_keys(site).items():
+        assert len(keys) == len(set(keys)), f"{name} has two commits of one run key"

@@ -122,6 +122,22 @@ def test_a_renewal_that_fails_is_tried_again_sooner_and_saves_the_belief(short):
         assert short.held()
 
 
+def test_an_error_that_nobody_foresaw_is_told_without_its_text_and_tried_again(short):
+    told, tries = [], []
+
+    def renew() -> bool:
+        tries.append(1)
+        if len(tries) < 3:
+            raise OSError(24, "secret")
+        return True
+
+    with Keeper(short, renew, SystemClock(), told.append):
+        wait_until(lambda: len(tries) > 3)
+        assert short.held()
+    assert [sentence.count("OSError (errno 24) at test_belief.py") for sentence in told] == [1, 1]
+    assert "secret" not in "".join(told)
+
+
 def test_renewals_that_go_on_failing_let_the_belief_end_by_itself(short):
     def renew() -> bool:
         raise GaveUp("away")

@@ -4,7 +4,8 @@ FDAGENT_FAULTS holds a JSON list. Each fault: `at` ("module:Class.method"), `whe
 ("daemon", "worker" or "" for both), `do`, `mark` (a file's name: the fault has come once it is there), and perhaps
 `times` (how often it comes, over all processes; 1), `skip` (calls let through first, in each process), `needs` (a mark
 that must be there) and `text` (must be in the call's owner or first arguments, such as a table's folder). What `do` may be: `kill`, `kill daemon` (the worker's parent),
-`kill both`, `stop`, `segfault`, `hold the lock N` (native code that keeps the interpreter's lock N seconds), `wait FILE`.
+`kill both`, `stop`, `segfault`, `hold the lock N` (native code that keeps the interpreter's lock N seconds), `wait FILE`,
+`leak NAME` (an error whose text is that environment variable).
 """
 
 import ctypes
@@ -44,6 +45,8 @@ def do(what):
         ctypes.string_at(0)
     if verb == "hold the lock":
         ctypes.PyDLL(None).usleep(int(float(more) * 1e6))
+    if verb == "leak":
+        raise RuntimeError(os.environ[more])
     if verb == "wait":
         end = time.monotonic() + LONGEST_WAIT
         while not Path(more).exists() and time.monotonic() < end:

@@ -1,0 +1,19 @@
+"""Half a minute of the soak, in every run of the tests; `make soak` takes ten minutes."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+MINUTES = 0.4
+SEED = 20270115
+
+
+def test_an_agent_under_faults_comes_to_rest_with_everything_right(tmp_path):
+    sys.path.insert(0, str(Path(__file__).parents[1] / "soak"))
+    import daemon_soak
+
+    done = daemon_soak.run(MINUTES, SEED, tmp_path)
+    assert sum(done.values()) >= 5, f"seed {SEED}: hardly anything happened: {done}"
