@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ SECRETS: Mapping[str, Mapping[str, Any]] = {
     "alerts": {"teams_webhook_env": "CANARY_WEBHOOK"},
 }
 SECRET_VARIABLES = ("CANARY_CLIENT_SECRET", "CANARY_WEBHOOK")
+COLUMNS = ("order_id", "customer", "status", "amount", "updated_at")
 RETRY = {"backoff_seconds": 0, "max_backoff_seconds": 0}
 
 LONGEST_SECONDS = 60.0
@@ -64,9 +66,27 @@ def until(answer: Callable[[], T], what: str, seconds: float = LONGEST_SECONDS) 
         time.sleep(0.02)
 
 
+class LongSite(Site):
+    """A site whose deliveries may go on for longer than a month."""
+
+    def deliver(self) -> list[dict[str, str]]:
+        """The next day's file: four new orders, a change of an old one, one without an amount, and a ragged line."""
+        n = self.delivered = self.delivered + 1
+        day = (date(2027, 1, 31) + timedelta(days=n)).isoformat()
+        new = [(f"{n}0{i}", f"C{i % 3}", "new", f"{n}.{i}0", f"{day}T0{i}:00:00Z") for i in range(4)]
+        paid = (f"{n - 1}01", "C0", "paid", f"{n}.00", f"{day}T09:00:00Z")
+        bad = (f"{n}09", "C0", "new", "", f"{day}T00:00:00Z")
+        rows = [dict(zip(COLUMNS, values, strict=True)) for values in (*new, paid, bad)]
+        lines = [",".join(COLUMNS), *(",".join(row.values()) for row in rows), f"{n}08,ragged"]
+        part = self.root / "landing" / f"orders_{day}.part"
+        part.write_text("\n".join(lines) + "\n")
+        part.rename(part.with_suffix(".csv"))
+        return rows
+
+
 def make_site(root: Path) -> Site:
     """The project of `fdagent init` with one table more, promoted, with a first delivery."""
-    site = Site(root)
+    site = LongSite(root)
     site.entity("silver.order_events", EVENTS)
     site.promote()
     site.deliver()
