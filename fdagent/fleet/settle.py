@@ -71,7 +71,7 @@ def _set_back(standing: Standing, times: Times, book: Book, now: float) -> Settl
     corrected = []
     for entry in book(back, NEVER):
         if entry.until > back and entry.missed:
-            passed = times.count(entry.since, back) - len(book(entry.since, back)) if entry.since < back else 0
+            passed = times.count(entry.since, back) - len(book(entry.since, back))
             corrected.append(replace(entry, until=back, missed=min(max(passed, 0), entry.missed)))
     return Settled(replace(standing, mark=back), corrected=tuple(corrected))
 

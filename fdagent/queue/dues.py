@@ -279,7 +279,7 @@ def _newer(mine: Standing | None, other: Standing, known: Callable[[float], bool
     """The standing that follows where the other place is ahead; None: it isn't."""
     if mine is None:
         return replace(other, floor=other.mark)
-    if other.mark <= mine.mark or (mine.rule and (mine.rule != other.rule or known(other.mark))):
+    if other.mark <= mine.mark or known(other.mark):
         return None
     return replace(mine, rule=other.rule, mark=other.mark, floor=other.mark)
 

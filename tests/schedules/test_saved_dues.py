@@ -109,7 +109,23 @@ def test_an_older_queue_file_that_somebody_put_back_runs_nothing_again(rig):
     rig.database = Database(rig.home)
     rig.start()
     assert rig.tick("2027-01-17 09:00") == []
+    assert rig.tick("2027-01-16 12:00") == []
+    assert rig.tick("2027-01-17 02:00") == []
     assert outcomes(rig.tick("2027-01-18 02:00"))[0].startswith("2027-01-18 02:00")
+
+
+def test_an_older_queue_file_with_other_times_counts_as_the_file_beside_it_says(rig):
+    rig.tick("2027-01-15 09:00")
+    rig.database.close()
+    backup = (rig.home / "queue.sqlite3").read_bytes()
+    rig.database = Database(rig.home)
+    rig.start(daily("03:00"))
+    rig.tick("2027-01-16 03:00")
+    rig.database.close()
+    (rig.home / "queue.sqlite3").write_bytes(backup)
+    rig.database = Database(rig.home)
+    rig.start()
+    assert outcomes(rig.tick("2027-01-19 09:00")) == ["2027-01-19 03:00 ran; missed: 2 collapsed"]
 
 
 # dues.json

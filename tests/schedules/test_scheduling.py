@@ -351,6 +351,7 @@ def test_the_newest_entries_are_kept_and_what_was_deleted_never_runs_again(monke
         made += rig.tick()
         rig.work()
     assert [utc(entry.due)[-5:] for entry in made] == ["09:21", "09:22"]
+    assert rig.jobs.counts() == {"succeeded": 3}
     assert KEPT >= 1000
 
 
