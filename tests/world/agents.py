@@ -97,7 +97,7 @@ class OneBeats(Monitor):
             return
         was, now = (AgentRecord.from_json(codec.parse(body)) for body in (old, new))
         by, before = now.op.rpartition("x")[0], was.op.rpartition("x")[0]
-        if by != before and now.started_at == was.started_at:
+        if by != before and now.instance == was.instance:
             raise Violation(f"{by} beats over what {before} wrote, so two starts of one agent keep beating")
 
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None: ...

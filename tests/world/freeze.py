@@ -17,7 +17,10 @@ from typing import Any
 
 from fdagent.queue.jobs import Jobs
 
-_PLAIN = (str, bytes, int, float, bool, type(None))
+OURS = frozenset({"fdagent", "models", "machines", "world"})
+_PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
+_NAMES: dict[type, tuple[str, ...]] = {}
+"""The fields of each dataclass that was met."""
 
 
 class Port:
@@ -26,25 +29,29 @@ class Port:
 
 def freeze(value: Any) -> Any:
     """`value` as nested tuples and frozensets."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind in (tuple, list, deque):
+        return tuple(map(freeze, value))
+    names = _NAMES.get(kind)
+    if names is not None:
+        return (kind.__name__, *(freeze(getattr(value, name)) for name in names))
+    return _freeze(value)
+
+
+def _freeze(value: Any) -> Any:
     if isinstance(value, Enum | PurePath):
         return str(value)
-    if isinstance(value, _PLAIN):
-        return value
     if isinstance(value, Port | FunctionType | MethodType | Jobs):
         return None
     if isinstance(value, Mapping):
         return frozenset((freeze(key), freeze(inner)) for key, inner in value.items())
     if isinstance(value, AbstractSet):
         return frozenset(map(freeze, value))
-    if isinstance(value, list | tuple | deque):
-        return tuple(map(freeze, value))
     if is_dataclass(value):
-        return (type(value).__name__, *(freeze(getattr(value, field.name)) for field in fields(value)))
-    if type(value).__module__.removeprefix("tests.").split(".")[0] in {
-        "fdagent",
-        "models",
-        "machines",
-        "world",
-    } and hasattr(value, "__dict__"):
+        _NAMES[type(value)] = tuple(field.name for field in fields(value))
+        return freeze(value)
+    if type(value).__module__.removeprefix("tests.").split(".")[0] in OURS and hasattr(value, "__dict__"):
         return type(value).__name__, freeze(vars(value))
     raise TypeError(f"a process remembers a {type(value).__name__}, which can't be compared")

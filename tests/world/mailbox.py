@@ -7,6 +7,7 @@ beats while its process lives and nobody has muted it. `agents.py` is about thos
 
 import functools
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,19 @@ def poll(me: Me) -> str | None:
 
 
 def run(me: Me) -> str:
+    """One attempt of a claimed job whose table needs no commit: start, check, end it."""
+    return _run(me, lambda me, job, check: check(me))
+
+
+def run_and_land(me: Me) -> str:
     """One attempt of a claimed job: start, land its table while it is ours, end it."""
+    return _run(me, lambda me, job, check: landing(me, job.run_key, still_mine=check))
+
+
+run_and_land.__name__ = "run"
+
+
+def _run(me: Me, change: Callable[[Me, Job, Callable[[Me], None]], None]) -> str:
     job: Job = me.memory.pop("job")
     _, work = _built(me)
     hold = _hold(me, job)
@@ -193,7 +206,7 @@ def run(me: Me) -> str:
     tables: dict[str, Any] = {}
     try:
         hold.start(job.id, job.attempt)
-        landing(me, job.run_key, still_mine=check)
+        change(me, job, check)
         tables["t"] = {"state": "succeeded", "run_id": "run", "rows": 1}
         end = End(tables)
         if me.memory.pop("fails", None):
@@ -236,6 +249,7 @@ def rest(me: Me) -> None:
 
 
 AGENT = (arrive, poll, run, rest)
+LANDING_AGENT = (arrive, poll, run_and_land, rest)
 
 
 class Finals(Monitor):

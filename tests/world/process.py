@@ -97,14 +97,15 @@ class _Task:
 
     def __init__(self, program: Program, boot: int) -> None:
         self.me = Me(program, boot, self._ask)
-        self._program, self._ending = program, False
+        self._program, self._ending, self.rebuilding = program, False, False
         self._greenlet = greenlet(self._run, parent=getcurrent())
 
     def _run(self, _: Any) -> None:
         at, names = 0, [duty.__name__ for duty in self._program.duties]
         while at < len(names):
             me = self.me
-            self._ask(("duty", at, freeze(me.memory), freeze(me.beliefs)))
+            known = None if self.rebuilding else (freeze(me.memory), freeze(me.beliefs))
+            self._ask(("duty", at, known))
             goto = None
             try:
                 goto = self._program.duties[at](me)
@@ -186,9 +187,11 @@ class Root:
             answers.append(at.answer)
             at = at.parent
         task = _Task(self.program, self.boot)
+        task.rebuilding = True
         task.resume(None)
         for answer in reversed(answers):
             task.resume(answer)
+        task.rebuilding = False
         return task
 
     def end(self) -> None:

@@ -43,7 +43,7 @@ for _scope in (
     SCOPES[_scope.name] = _scope
 
 
-def _requests(name: str, **options) -> Scope:
+def _requests(name: str, duties=mailbox.AGENT, **options) -> Scope:
     programs = tuple(Program(letter, mailbox.AGENT, machine=f"m{letter}", agent=letter) for letter in "ab")
     records = {
         mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.DEADLINE),
@@ -64,7 +64,7 @@ def _requests(name: str, **options) -> Scope:
     return Scope(name, programs, (mailbox.Finals(), OneEffect()), **given | options)
 
 
-for _scope in (_requests("request"),):
+for _scope in (_requests("request"), _requests("request-landing", mailbox.LANDING_AGENT)):
     SCOPES[_scope.name] = _scope
 
 
@@ -77,7 +77,7 @@ _A, _B = _REQUEST.programs
 for _scope in (
     _with(_REQUEST, "request-cancel", (_A, _B), by_itself=mailbox.beats_and_wish),
     _with(_REQUEST, "request-retry", (replace(_A, duties=(mailbox.flaky, *_A.duties)), _B)),
-    _with(_REQUEST, "request-kills", (_A, _B), faults=frozenset({"crash"}), budget=2, boots=3),
+    _with(_REQUEST, "request-kills", (_A, _B), faults=frozenset({"crash"}), budget=2, boots=3, until=300.0),
 ):
     SCOPES[_scope.name] = _scope
 
@@ -119,17 +119,6 @@ _DAEMON = (agents.announce, agents.beat)
 for _scope in (
     _pair("agent", _DAEMON, (agents.OneBeats(),), tick=agents.TICK, until=150.0),
     _pair("agent-restart", _DAEMON, (agents.OneBeats(),), machines=("m", "m"), tick=agents.TICK, until=120.0),
-    Scope(
-        "agent-clone",
-        (Program("a", _DAEMON, machine="m"), Program("b", (agents.nothing,), machine="m")),
-        (agents.OneBeats(),),
-        faults=_FAULTS | {"clone"},
-        clones={"a": "b"},
-        budget=2,
-        tick=agents.TICK,
-        until=120.0,
-        lockstep=True,
-    ),
     _pair(
         "slot",
         (slots.post_due,),

@@ -14,6 +14,9 @@ IN_CI = (
     "lease",
     "lease-workers",
     "lease-release",
+    "agent",
+    "agent-restart",
+    "ledger",
 )
 """The others have more states than a minute's worth: `make soak` searches them too."""
 SOMETIMES = {
@@ -24,6 +27,9 @@ SOMETIMES = {
     "lease": {"refused", "lease taken from another", "lease by dead process"},
     "lease-workers": {"refused", "lease taken from another", "lease by dead process"},
     "lease-release": {"refused"},
+    "agent": {"announced", "watched", "replaced"},
+    "agent-restart": {"announced", "watched", "replaced"},
+    "ledger": set(),
 }
 
 
