@@ -172,6 +172,8 @@ def run(minutes: float, seed: int, root: Path) -> Counter[str]:
     end = time.monotonic() + minutes * 60
     try:
         injector.start()
+        # A table whose source was never loaded is refused for good.
+        agent.ended(agent.ask())
         while time.monotonic() < end:
             injector.step()
             time.sleep(injector.dice.random() * LONGEST_PAUSE)
