@@ -192,14 +192,14 @@ class Agent:
         texts += [_toml("[[schedule]]", values) for values in schedules]
         self.config.write_text("".join(texts))
 
-    def start(self, *faults: Mapping[str, Any]) -> "Agent":
-        """Start `fdagent run`; its output goes to `out`."""
+    def start(self, *faults: Mapping[str, Any], program: Sequence[str] = ()) -> "Agent":
+        """Start `fdagent run`, or a program that does nearly the same; its output goes to `out`."""
         path = os.pathsep.join(filter(None, [FAULTS, os.environ.get("PYTHONPATH", "")]))
         self._starts = len(self.log("started"))
         own = {"PYTHONPATH": path, "FDAGENT_FAULTS": json.dumps(faults)} if faults else {}
         with self.out.open("ab") as out:
             self.process = subprocess.Popen(
-                command("run", "--config", str(self.config)),
+                program or command("run", "--config", str(self.config)),
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **dict.fromkeys(SECRET_VARIABLES, CANARY), **own},
