@@ -166,8 +166,7 @@ class Dues:
         return Settled(standing, written, found.corrected)
 
     def change(self, schedule: str, change: Callable[[Standing], Standing]) -> Standing:
-        """Change how far a schedule is, or its pause; one that was never seen begins with a default."""
-        self.adopt_file()
+        """Change how far a schedule is, or its pause; one that was never seen stands at nothing."""
         with self.jobs.write(durable=True) as transaction:
             standing = change(_standing(transaction, schedule) or Standing(schedule))
             _put(transaction, standing)

@@ -163,8 +163,9 @@ def test_without_the_file_the_queue_counts(rig):
     rig.tick("2027-01-15 09:00")
     (rig.home / FILE).unlink()
     rig.start()
+    assert rig.tick("2027-01-15 10:00") == []
+    assert saved(rig)["d"]["mark"] == at("2027-01-15 09:00")
     assert outcomes(rig.tick("2027-01-16 02:00")) == ["2027-01-16 02:00 ran"]
-    assert saved(rig)["d"]["mark"] == at("2027-01-16 02:00")
 
 
 @pytest.mark.parametrize(
@@ -323,6 +324,18 @@ def test_an_older_record_changes_nothing():
     rig.tick("2027-01-20 09:00")
     rig.schedules.records("dev", rig.clock.now)
     assert rig.dues.standings()["d"].mark == at("2027-01-20 09:00")
+
+
+def test_after_a_clock_was_set_back_a_record_from_before_that_does_not_count():
+    store = store_with(recorded(last_due_at=at("2099-01-15 02:00")))
+    rig = Rig(daily("02:00"), stores={"dev": store})
+    rig.tick("2027-01-15 09:00")
+    rig.tick("2099-01-15 09:00")
+    rig.work()
+    rig.tick("2027-01-15 10:00")
+    rig.start()
+    rig.schedules.records("dev", rig.clock.now)
+    assert outcomes(rig.tick("2027-01-16 02:00")) == ["2027-01-16 02:00 ran"]
 
 
 def test_the_record_is_read_once_and_before_it_is_written_over():
