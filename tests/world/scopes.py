@@ -108,24 +108,44 @@ for _scope in (_jobs("job"), _jobs("job-stop", (Program("p", (jobs.ask_to_stop,)
 _FAULTS = frozenset({"late", "twice", "crash", "sent", "stall"})
 
 
-def _pair(name: str, duties, monitors, *, machines=("ma", "mb"), **options) -> Scope:
+def _pair(name: str, duties, monitors, *, machines=("ma", "mb"), machine_clocks=None, **options) -> Scope:
     programs = tuple(
         Program(letter, duties, machine=machine, agent=letter) for letter, machine in zip("ab", machines, strict=True)
     )
-    return Scope(name, programs, monitors, **{"lockstep": True, "faults": _FAULTS} | options)
+    return Scope(
+        name, programs, monitors, machines=machine_clocks or {}, **{"lockstep": True, "faults": _FAULTS} | options
+    )
 
 
-_DAEMON = (agents.announce, agents.beat)
+_DAEMON = (agents.attend,)
 for _scope in (
     _pair("agent", _DAEMON, (agents.OneBeats(),), tick=agents.TICK, until=150.0),
     _pair("agent-restart", _DAEMON, (agents.OneBeats(),), machines=("m", "m"), tick=agents.TICK, until=120.0),
+    Scope(
+        "agent-clone",
+        (Program("a", _DAEMON, machine="m"), Program("b", (agents.nothing,), machine="m")),
+        (agents.OneBeats(),),
+        faults=_FAULTS | {"clone"},
+        clones={"a": "b"},
+        budget=2,
+        tick=agents.TICK,
+        until=120.0,
+        lockstep=True,
+    ),
     _pair(
         "slot",
-        (slots.post_due,),
+        (slots.post,),
         (slots.OnTime(),),
         machines=("ahead", "behind"),
+        faults=_FAULTS | {"jump"},
+        jump=slots.INTERVAL,
         tick=slots.TICK,
         until=4 * slots.TICK,
+        ended=slots.all_posted,
+        machine_clocks={
+            "ahead": Machine(wall=slots.INTERVAL, place="ahead"),
+            "behind": Machine(wall=-slots.INTERVAL, place="behind"),
+        },
     ),
     _pair(
         "ledger",
@@ -137,10 +157,3 @@ for _scope in (
     ),
 ):
     SCOPES[_scope.name] = _scope
-SCOPES["slot"] = replace(
-    SCOPES["slot"],
-    machines={
-        "ahead": Machine(wall=slots.INTERVAL, place="ahead"),
-        "behind": Machine(wall=-slots.INTERVAL, place="behind"),
-    },
-)

@@ -1,75 +1,60 @@
-"""Duties of an agent that posts the slots of a shared schedule, and P11: never early, never late, each slot once.
-
-The duty asks for the slot before, this one and the next one; the chart must let it post only what is due.
+"""Agents that post the slots of a shared schedule through the production Posting, and P11: never early, never late, each
+slot once, however far an agent's own clock is off.
 """
 
-from typing import Any
+from fdagent.config.schedules import Schedule
+from fdagent.errors import FdagentError
+from fdagent.fleet.records import REQUESTS, parser
+from fdagent.fleet.slots import Posting
+from models.slot import Request, slot_deadline
 
-from fdagent.commit import Committed, commit
-from fdagent.stores.cell import StoreCell
-from fdagent.stores.storeclock import store_now
-from machines.slot import SLOT
-from models import codec
-from models.slot import Request, SlotFacts, every, slot_deadline, slot_id, slot_name
-from models.step import Refusal
-
-from .process import Me, Violation
+from .process import Call, Me, Violation
 from .state import BASE, Monitor, State
 
 MINUTES = 60
 INTERVAL = MINUTES * 60.0
 TICK = INTERVAL / 2
+HOURLY = Schedule(id="hourly", env="dev", every_minutes=float(MINUTES), shared=True)
 
 
-def request_cell(me: Me, request_id: str) -> StoreCell[Request]:
-    """Where a request lies."""
-    return StoreCell(
-        me.store,
-        f"requests/{request_id}.json",
-        lambda body: Request.from_json(codec.parse(body)),
-        lambda request: codec.dump(request.to_json()),
-    )
-
-
-def post_due(me: Me) -> str:
-    """Post what is due, and try what is not."""
-    due, following = every(MINUTES, store_now(me.clock, me.store.clock_offset()))
-    for slot in (due, following, due - INTERVAL):
-        if isinstance(post(me, slot), Committed):
-            me.saw("posted")
-            me.tell("posted", slot)
-        else:
-            me.saw("not posted")
+def post(me: Me) -> str:
+    """Post what is due, then wait for half an interval."""
+    if "posting" not in me.memory:
+        tell = lambda *_, **__: None  # noqa: E731  # nobody listens
+        me.memory["posting"] = Posting(
+            "dev",
+            me.store,
+            lambda: (HOURLY,),
+            lambda slot: me.saw("posted"),
+            me.clock,
+            me.ids,
+            tell,
+            lambda moved: None if moved.source else me.saw("lost, then recognised"),
+        )
+    try:
+        me.memory["posting"].tick()
+    except FdagentError:
+        me.saw("post failed")
     me.clock.sleep(TICK)
-    return "post_due"
-
-
-def post(me: Me, due: float, schedule: str = "hourly") -> Committed[Request] | Refusal:
-    """Ask for one slot."""
-    deadline = slot_deadline(due, due + INTERVAL)
-    new = Request(schedule=schedule, slot=slot_name(due), due_at=due, deadline=deadline)
-
-    def facts(_: Request | None) -> SlotFacts:
-        me.tell("judged", due)
-        return SlotFacts(new=new, store_now=store_now(me.clock, me.store.clock_offset()))
-
-    cell = request_cell(me, slot_id(schedule, due))
-    return commit(SLOT, cell, "post", op=me.ids.new(), facts=facts, clock=me.clock, ids=me.ids)
+    return "post"
 
 
 class OnTime(Monitor):
     """P11. A write that was on its way may land later; it must have been judged in its time."""
 
-    def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
-        if what == "judged":
-            state.ghost["judged", name, about[0]] = state.now
-        elif what == "posted":
-            at = BASE + state.ghost["judged", name, about[0]]
-            if not about[0] <= at < about[0] + INTERVAL:
-                raise Violation(
-                    f"{name} posts the slot of {slot_name(about[0])} {at - about[0]:+g} s from its due time"
-                )
+    def asked(self, state: State, name: str, call: Call) -> None:
+        if call[0] != "write" or not call[1].startswith(REQUESTS):
+            return
+        due = parser(Request)(call[2]).due_at or 0.0
+        at = BASE + state.now
+        if not due <= at < slot_deadline(due, due + INTERVAL):
+            raise Violation(f"{name} posts {call[1]} {at - due:+g} s from its due time")
 
     def wrote(self, state: State, key: str, old: bytes | None, new: bytes | None) -> None:
-        if key.startswith("requests/") and old is not None and new is not None:
+        if key.startswith(REQUESTS) and old is not None and new is not None:
             raise Violation(f"{key} changed after it was posted")
+
+
+def all_posted(state: State) -> bool:
+    """Is the slot of every interval so far there?"""
+    return len([key for key in state.records if key.startswith(REQUESTS)]) >= 1 + int(state.now // INTERVAL)

@@ -104,10 +104,12 @@ class Flight(NamedTuple):
 
 
 class Monitor:
-    """A property. `check` is asked after every choice, `wrote` at every change of a record, `told` when a process says
+    """A property. `check` is asked after every choice, `asked` when a process comes to wait in a call, `wrote` at every change of a record, `told` when a process says
     something, `rest` where nothing may happen any more; each raises Violation."""
 
     def check(self, state: "State") -> None: ...
+
+    def asked(self, state: "State", name: str, call: Call) -> None: ...
 
     def told(self, state: "State", name: str, what: str, about: tuple[Any, ...]) -> None: ...
 
@@ -174,6 +176,8 @@ class World:
         self.programs = {program.name: program for program in scope.programs}
         machines = [program.machine for program in scope.programs]
         self.alone = {program.name: machines.count(program.machine) == 1 for program in scope.programs}
+        self.askers = tuple(one for one in scope.monitors if type(one).asked is not Monitor.asked)
+        self.checkers = tuple(one for one in scope.monitors if type(one).check is not Monitor.check)
         self.seen: set[str] = set()
         self._roots: dict[tuple[str, int], Root] = {}
         self._numbers: dict[Any, int] = {}
@@ -294,7 +298,8 @@ class State:
         kind = proc.node.call[0] if proc.node is not None and proc.wake <= self.now and not proc.answer else ""
         found = [f"{name}!{fault}" for fault, kinds in FAULTS_OF.items() if fault in scope.faults and kind in kinds]
         found += [f"{name}!{fault}" for fault in ("crash", "pause", "mute", "stall") if fault in scope.faults]
-        if "clone" in scope.faults and name in scope.clones and self.procs[scope.clones[name]].node.call is DONE:
+        copy = self.procs[scope.clones[name]].node if "clone" in scope.faults and name in scope.clones else None
+        if copy is not None and copy.call is DONE:
             found.append(f"{name}!clone")
         if name == next(n for n, p in self.world.programs.items() if p.machine == self.world.programs[name].machine):
             machine = self.world.programs[name].machine
@@ -354,7 +359,7 @@ class State:
         else:
             proc = self.procs[name]
             self._answer(name, proc.answer[0] if proc.answer else self._perform(name, self._call(name)))
-        for monitor in self.world.scope.monitors:
+        for monitor in self.world.checkers:
             monitor.check(self)
 
     def _call(self, name: str) -> Call:
@@ -376,7 +381,7 @@ class State:
         elif fault == "slow":
             self.procs[name] = self.procs[name]._replace(answer=(self._perform(name, call),))
         elif fault == "clone":
-            self.procs[self.world.scope.clones[name]] = self.procs[name]
+            self._clone(name, self.world.scope.clones[name])
         elif fault == "stall":
             self.procs[name] = self.procs[name]._replace(stalled=True)
         elif fault == "mute":
@@ -388,6 +393,12 @@ class State:
         else:
             answer = self._perform(name, call) if fault in {"lost", "twice"} else None
             self._answer(name, answer if fault == "twice" else Fails(Unknown))
+
+    def _clone(self, name: str, other: str) -> None:
+        """Another machine goes on from where this one is, with all that the monitors know of it."""
+        self.procs[other] = self.procs[name]
+        known = {key: value for key, value in self.ghost.items() if isinstance(key, tuple) and key[-1] == name}
+        self.ghost |= {(*key[:-1], other): value for key, value in known.items()}
 
     def _upset(self, machine: str, fault: str) -> None:
         was = self.machines[machine]
@@ -425,6 +436,8 @@ class State:
             if call[0] == "sleep" and not self._naps(name, call[1]):
                 return
             if call[0] not in INSTANT and call[0] != "sleep" and not self._constant(call, name):
+                for monitor in self.world.askers:
+                    monitor.asked(self, name, call)
                 return
             answer = self._perform(name, call)
             self.procs[name] = self.procs[name]._replace(node=proc.node.after(answer))
