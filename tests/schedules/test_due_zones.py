@@ -193,14 +193,23 @@ def test_due_times_keep_their_order_and_their_distance():
     assert {later - due for due, later in pairwise(dues)} == {450.0}
 
 
-@pytest.mark.parametrize("minutes", [1, 7.5, 0.025, 0.0201, 1440])
+def test_what_dateutil_makes_of_a_name_without_a_file_is_not_taken_for_a_zone(monkeypatch):
+    due._zone.cache_clear()
+    monkeypatch.setattr(due.tz, "gettz", due.tz.tzstr)
+    with pytest.raises(ConfigError, match="tz database has no time zone"):
+        Times(daily=("02:00",), zone="Etc/GMT+5").next_after(0)
+    due._zone.cache_clear()
+
+
+@pytest.mark.parametrize("minutes", [1, 7.5, 0.025, 0.0201, 0.0333, 1440])
 def test_a_moment_before_a_due_time_is_before_it_and_the_due_time_itself_is_not(minutes):
-    times, due = Times(every_minutes=minutes), at("2027-01-15")
-    for _ in range(50):
+    times = Times(every_minutes=minutes)
+    due = times.next_after(at("2027-01-15"))
+    for _ in range(1000):
         before, due = due, times.next_after(due)
         just_before = math.nextafter(due, 0)
         assert times.next_after(just_before) == due
-        assert times.latest(before - 1, just_before) in (before, None)
+        assert times.latest(before - 1, just_before) == before
         assert times.latest(before, due) == due
         assert (times.count(before, due), times.count(just_before, due), times.count(due, due)) == (1, 1, 0)
 

@@ -177,6 +177,14 @@ def test_what_was_missed_while_down_runs_once_at_start_with_the_count_recorded()
     assert rig.tick("2027-01-20 09:01") == []
 
 
+def test_a_weekly_time_that_was_missed_nearly_a_week_ago_runs():
+    rig = Rig(Schedule(id="w", env="dev", weekly=("mon 06:00",), time_zone="UTC"))
+    rig.tick("2027-01-15 09:00")
+    assert outcomes(rig.tick("2027-01-25 05:59")) == ["2027-01-18 06:00 ran"]
+    rig.work()
+    assert outcomes(rig.tick("2027-02-28 09:00")) == ["2027-02-22 06:00 ran; missed: 4 collapsed"]
+
+
 def test_thirty_days_down_with_a_schedule_of_each_minute_is_counted_at_once(monkeypatch):
     rig = Rig(minutely())
     rig.tick("2027-01-15 09:00:30")
