@@ -27,8 +27,8 @@ SOMETIMES = {
     "lease": {"refused", "lease taken from another", "lease by dead process"},
     "lease-workers": {"refused", "lease taken from another", "lease by dead process"},
     "lease-release": {"refused"},
-    "agent": {"announced", "watched", "replaced"},
-    "agent-restart": {"announced", "watched", "replaced"},
+    "agent": {"present", "waiting", "replaced"},
+    "agent-restart": {"present", "waiting", "replaced"},
     "ledger": set(),
 }
 
