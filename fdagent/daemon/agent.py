@@ -50,6 +50,8 @@ class Ports:
     processes: Processes
     tell: Tell
     audit: Audit | None = None
+    turned: Callable[[], None] = lambda: None
+    """Told at each turn of the loop, for whoever watches that it goes on."""
 
 
 @dataclass(slots=True)
@@ -119,6 +121,7 @@ class Daemon:
 
     def tick(self) -> float:
         """Give every due duty its turn; seconds until the next."""
+        self.ports.turned()
         return self._turns.tick()
 
     def run(self) -> None:

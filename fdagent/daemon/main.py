@@ -15,6 +15,7 @@ from fdagent.daemon.agent import Daemon, Ports
 from fdagent.daemon.describe import Describe
 from fdagent.daemon.home import open_queue
 from fdagent.daemon.logs import AUDIT, Log
+from fdagent.daemon.watchdog import Watchdog
 from fdagent.fleet.release import open_control
 from fdagent.fleet.schedules import Schedules
 from fdagent.project.load import load_project
@@ -60,7 +61,8 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
     crew = Staff(settings, home, host, instance, log, audit)
     watch = ProjectWatch(agent.project, clock)
     describe = Describe(settings, instance, host, jobs, schedules, clock, processes, watch)
-    ports = Ports(jobs, schedules, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition)
+    turned = Watchdog(crew.supervisor, clock, log.tell).turned
+    ports = Ports(jobs, schedules, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition, turned)
     crew.daemon = Daemon(settings, instance, describe, ports)
     return crew.daemon
 

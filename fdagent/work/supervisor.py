@@ -82,7 +82,7 @@ class Supervisor:
 
     def pids(self) -> dict[str, int]:
         """The workers that were not seen to have ended, by label."""
-        return {label: worker.pid for label, worker in self._workers.items()}
+        return {label: worker.pid for label, worker in list(self._workers.items())}
 
     def ended(self) -> list[Ended]:
         """Workers that have ended since the last call."""
@@ -107,6 +107,17 @@ class Supervisor:
                 self._remember(pid, _how(code))
         living = any(worker.pid == pid and worker.returncode is None for worker in self._workers.values())
         return "" if living else self._fates.get(pid, "")
+
+    def stopped(self) -> list[str]:
+        """Workers that the system keeps stopped (SIGSTOP): alive, and doing nothing."""
+        import psutil
+
+        found = []
+        for label, pid in self.pids().items():
+            with contextlib.suppress(psutil.Error):
+                if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+                    found.append(label)
+        return found
 
     def ask_to_stop(self) -> None:
         """Ask every worker to stop after the table it runs."""
