@@ -1,13 +1,14 @@
-"""Long runs of the simulated world: `python -m tests.soak --seeds N`, and replays of what they found.
+"""Long runs: of the simulated world, with replays of what they found, and of a real agent under a fault injector.
 
-Stops at the first violation with the line that brings it back. `--exhaustive` also searches the scopes that are too large
-for every test run.
+`python -m tests.soak --seeds N` stops at the first violation with the line that brings it back. `--exhaustive` also
+searches the scopes that are too large for every test run. `--minutes 0` leaves the real agent (`daemon_soak.py`) out.
 """
 
 import argparse
 import sys
 import time
 
+from tests.soak import daemon_soak
 from tests.world.drive import replay
 from tests.world.explore import explore
 from tests.world.process import Violation
@@ -25,6 +26,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds, each over every scope")
     parser.add_argument("--first", type=int, default=1000, help="the first seed")
     parser.add_argument("--exhaustive", action="store_true", help="also search every scope whole")
+    parser.add_argument("--minutes", type=float, default=daemon_soak.MINUTES, help="how long an agent is under faults")
+    parser.add_argument("--kills", type=int, default=daemon_soak.KILLS, help="how often an agent is killed after that")
     parser.add_argument("--replay", metavar="LINE", help="bring one run back")
     asked = parser.parse_args(words)
     try:
@@ -32,6 +35,8 @@ def main(words: list[str]) -> int:
             _replay(asked.replay)
         else:
             _soak(range(asked.first, asked.first + asked.seeds), exhaustive=asked.exhaustive)
+            if asked.minutes:
+                daemon_soak.soak(asked.minutes, asked.kills, asked.first)
     except Violation as err:
         print(f"VIOLATION: {err}")
         return 1

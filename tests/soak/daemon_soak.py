@@ -7,11 +7,13 @@ zombie, no worker without a daemon, no secret in any file. A seed repeats the in
 """
 
 import argparse
+import contextlib
 import random
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -27,6 +29,7 @@ from random_kills import kill_at_random  # noqa: E402
 
 from models.job import FINAL, JobState  # noqa: E402
 
+MINUTES, KILLS = 10.0, 200
 CONCURRENCY = 2
 ATTEMPTS = 100
 """Faults are the rule here: no job may run out of attempts."""
@@ -48,7 +51,7 @@ class Injector:
     def __init__(self, agent: Agent, dice: random.Random) -> None:
         self.agent, self.dice = agent, dice
         self.done: Counter[str] = Counter()
-        self.stopped: list[tuple[float, psutil.Process]] = []
+        self.stopped: list[psutil.Process] = []
         self.ends: list[float] = []
         self.what: dict[str, tuple[int, Callable[[], bool]]] = {
             "a file arrives": (5, self.deliver),
@@ -63,22 +66,17 @@ class Injector:
         }
 
     def step(self) -> None:
-        """One thing, and whoever has stood still for long enough goes on."""
-        self.go_on(time.monotonic())
+        """One thing."""
         names = list(self.what)
         (name,) = self.dice.choices(names, [self.what[each][0] for each in names])
         if self.what[name][1]():
             self.done[name] += 1
 
-    def go_on(self, now: float) -> None:
-        """Continue who was stopped until `now`."""
-        due, self.stopped = (
-            [each for each in self.stopped if each[0] <= now],
-            [each for each in self.stopped if each[0] > now],
-        )
-        for _, process in due:
-            if process.is_running():
-                process.send_signal(signal.SIGCONT)
+    def go_on(self) -> None:
+        """Continue whoever stands still."""
+        for process in self.stopped:
+            go_on(process)
+        self.stopped.clear()
 
     def deliver(self) -> bool:
         self.agent.site.deliver()
@@ -122,7 +120,7 @@ class Injector:
 
     def ask_to_stop(self) -> bool:
         self.go_on_daemon()
-        self.go_on(float("inf"))
+        self.go_on()
         self.agent.stop()
         self.start()
         return True
@@ -142,7 +140,11 @@ class Injector:
             process.send_signal(signal.SIGSTOP)
         except psutil.NoSuchProcess:
             return False
-        self.stopped.append((time.monotonic() + self.dice.random() * LONGEST_STOP, process))
+        self.stopped.append(process)
+        # From a thread: a process stopped inside a lock holds up this one too, as soon as it asks for a job.
+        timer = threading.Timer(self.dice.random() * LONGEST_STOP, go_on, (process,))
+        timer.daemon = True
+        timer.start()
         return True
 
     def go_on_daemon(self) -> None:
@@ -152,6 +154,12 @@ class Injector:
     def start(self) -> None:
         self.ends.clear()
         self.agent.start().up()
+
+
+def go_on(process: psutil.Process) -> None:
+    """Continue a process, if it is still there."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.send_signal(signal.SIGCONT)
 
 
 def kill(process: psutil.Process) -> bool:
@@ -177,14 +185,14 @@ def run(minutes: float, seed: int, root: Path) -> Counter[str]:
         while time.monotonic() < end:
             injector.step()
             time.sleep(injector.dice.random() * LONGEST_PAUSE)
-        injector.go_on(float("inf"))
+        injector.go_on()
         agent.stop()
         comes_to_rest(agent, Calm(root / "calm"))
     except AssertionError as err:
         err.add_note(f"seed {seed}, after {dict(injector.done)}; see {root}")
         raise
     finally:
-        injector.go_on(float("inf"))
+        injector.go_on()
         agent.close()
     if minutes >= LEAST_OF_EACH_MINUTES:
         assert set(injector.done) == set(injector.what), f"seed {seed}: {injector.done}"
@@ -244,18 +252,22 @@ def kills(count: int, seed: int, root: Path) -> None:
     print(f"kills of an agent: right in the end, after {dict(hits)}", flush=True)
 
 
+def soak(minutes: float, count: int, seed: int) -> None:
+    """Both, in a folder of their own; what went wrong stays there to be looked at."""
+    folder = Path(tempfile.mkdtemp(prefix="fdagent-soak-"))
+    run(minutes, seed, folder / "faults")
+    kills(count, seed, folder / "kills")
+    shutil.rmtree(folder)
+
+
 def main(words: list[str]) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("minutes", type=float, nargs="?", default=10.0)
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("minutes", type=float, nargs="?", default=MINUTES)
+    parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     asked = parser.parse_args(words)
-    # What went wrong stays there to be looked at.
-    folder = Path(tempfile.mkdtemp(prefix="fdagent-soak-"))
-    run(asked.minutes, asked.seed, folder / "faults")
-    kills(asked.kills, asked.seed, folder / "kills")
-    shutil.rmtree(folder)
+    soak(asked.minutes, asked.kills, asked.seed)
     return 0
 
 
