@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 PAGE = (Path(__file__).parents[2] / "docs" / "getting-started.md").read_text(encoding="utf-8")
-DEADLINE = 60
+DEADLINE = 180.0
 
 
 def blocks(language: str) -> list[str]:

@@ -26,7 +26,9 @@ def test_a_listing_in_pages_is_the_same_as_in_one(http_server):
     for size in (1, 7, 100, 101, 5000):
         paged = http_server.store(container, page=size)
         assert [entry.key for entry in paged.list("requests/")] == keys
-    assert http_server.store(container, page=7).list("") == store.list("")
+    # Ages go on between two listings.
+    in_pages, in_one = http_server.store(container, page=7).list(""), store.list("")
+    assert [(entry.key, entry.etag, entry.size) for entry in in_pages] == [(e.key, e.etag, e.size) for e in in_one]
 
 
 def test_two_stores_in_one_container_see_only_their_own_folder(http_server):
