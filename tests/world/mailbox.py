@@ -44,6 +44,7 @@ SPAN = 60.0
 DEADLINE = 90.0
 HORIZON = 210.0
 """By then the deadline has passed by more than the minute that others leave to the holder."""
+HALF_DAY = DAY / 2
 MAX_HOLDS = 2
 SERVES = Pipeline(enabled=True, environments=("dev",), take_over=True, claim="when_free")
 
@@ -170,14 +171,9 @@ def poll(me: Me) -> str | None:
             me.memory["job"] = job
             return "run"
     status = mailbox.look.status(ID)
-    if (
-        status is not None
-        and status.record is not None
-        and status.record.state in FINAL
-        and not me.memory.get("sweeps")
-    ):
+    if status is not None and status.record is not None and status.record.state in FINAL and "stays" not in me.memory:
         return "rest"
-    me.clock.sleep(TICK)
+    me.clock.sleep(me.memory.get("every", TICK))
     return "poll"
 
 
@@ -244,6 +240,16 @@ def flaky(me: Me) -> None:
     me.memory["fails"] = True
 
 
+def slow(me: Me) -> None:
+    """This agent polls twice a day."""
+    me.memory["every"] = HALF_DAY
+
+
+def stays(me: Me) -> None:
+    """This agent goes on when the request has ended: it sweeps."""
+    me.memory.update(every=HALF_DAY, stays=True)
+
+
 def rest(me: Me) -> None:
     """The request has ended; so does this agent."""
 
@@ -294,6 +300,11 @@ def ended(state: State) -> bool:
     """Is the request final?"""
     status = status_of(state)
     return status is not None and status.state in FINAL
+
+
+def swept(state: State) -> bool:
+    """Is nothing of the request left, or has it at least ended?"""
+    return ended(state) or not {STATUS, REQUEST_FILE} & state.records.keys()
 
 
 def request_body(**changed: Any) -> bytes:

@@ -44,7 +44,7 @@ for _scope in (
 
 
 def _requests(name: str, duties=mailbox.AGENT, **options) -> Scope:
-    programs = tuple(Program(letter, mailbox.AGENT, machine=f"m{letter}", agent=letter) for letter in "ab")
+    programs = tuple(Program(letter, duties, machine=f"m{letter}", agent=letter) for letter in "ab")
     records = {
         mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.DEADLINE),
         "agents/a.json": mailbox.agent_body("a", "a-0", "first", 0.0),
@@ -74,16 +74,27 @@ def _with(scope: Scope, name: str, programs: tuple[Program, ...], **options) -> 
 
 _REQUEST = SCOPES["request"]
 _A, _B = _REQUEST.programs
+_SLOW = replace(_A, duties=(mailbox.slow, *_A.duties))
+_STAYS = replace(_B, duties=(mailbox.stays, *_B.duties))
+_SWEEPING = {
+    "records": {**_REQUEST.records, mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.HALF_DAY)},
+    "constant": ("cancel/", "agents/"),
+    "tick": mailbox.HALF_DAY,
+    "until": 6 * mailbox.HALF_DAY,
+    "lands": 3 * mailbox.HALF_DAY,
+    "ended": mailbox.swept,
+}
 for _scope in (
     _with(_REQUEST, "request-cancel", (_A, _B), by_itself=mailbox.beats_and_wish),
     _with(_REQUEST, "request-retry", (replace(_A, duties=(mailbox.flaky, *_A.duties)), _B)),
+    _with(_REQUEST, "request-sweep", (_SLOW, _STAYS), faults=frozenset({"late", "sent"}), **_SWEEPING),
+    _with(_REQUEST, "request-sweep-both", (replace(_STAYS, name="a", machine="ma", agent="a"), _STAYS), **_SWEEPING),
     _with(_REQUEST, "request-kills", (_A, _B), faults=frozenset({"crash"}), budget=2, boots=3, until=300.0),
 ):
     SCOPES[_scope.name] = _scope
 
 
-def _jobs(name: str, others: tuple[Program, ...] = (), **options) -> Scope:
-    worker = (jobs.work, jobs.renew, jobs.run)
+def _jobs(name: str, worker, others: tuple[Program, ...] = (), **options) -> Scope:
     programs = (
         Program("w1", worker, machine="m"),
         Program("w2", worker, machine="m"),
@@ -101,7 +112,12 @@ def _jobs(name: str, others: tuple[Program, ...] = (), **options) -> Scope:
     return Scope(name, programs, (OneEffect(), leases.OneBeliever(), jobs.JobFinals()), **given | options)
 
 
-for _scope in (_jobs("job"), _jobs("job-stop", (Program("p", (jobs.ask_to_stop,), machine="m"),))):
+_WORKER = (jobs.work, jobs.renew, jobs.run)
+for _scope in (
+    _jobs("job-short", (jobs.work, jobs.run), until=24.0),
+    _jobs("job", _WORKER),
+    _jobs("job-stop", _WORKER, (Program("p", (jobs.ask_to_stop,), machine="m"),)),
+):
     SCOPES[_scope.name] = _scope
 
 

@@ -128,6 +128,7 @@ class Scope:
         faults: Which faults, by the words above; each use takes one from `budget`.
         tick: How far one `tick` goes, in seconds; 0: time stands still.
         until: No tick goes beyond.
+        lands: Nothing that is on its way arrives later: what it does must have time to end.
         lockstep: Time goes on only when everybody sleeps or has stalled; else at any moment.
         boots: How often a process may start.
         foreign, cleans: How often anybody may commit to, and clean, each table.
@@ -150,6 +151,7 @@ class Scope:
     budget: int = 1
     tick: float = 0.0
     until: float = 0.0
+    lands: float = float("inf")
     lockstep: bool = False
     boots: int = 2
     foreign: int = 0
@@ -286,7 +288,8 @@ class State:
                 found.append(name)
             if self.budget:
                 faults += self._faults(name, proc)
-        found += [f"land:{number}" for number in range(len(self.flying))]
+        if self.now <= scope.lands:
+            found += [f"land:{number}" for number in range(len(self.flying))]
         if self.foreign:
             found += [f"foreign:{table}" for table in self.tables]
         if self.cleans:
