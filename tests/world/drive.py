@@ -21,7 +21,8 @@ class Walk:
 
     def __init__(self, scope: Scope, told: Callable[[str], None] | None = None) -> None:
         self.scope, self.told = scope, told
-        self.world = World(scope, branching=False)
+        # A process that is copied goes on in two ways from where it is.
+        self.world = World(scope, branching=bool(scope.clones))
         self.state: State = self.world.start()
         self.words: list[str] = []
 
@@ -35,6 +36,10 @@ class Walk:
         """Take one choice; it must be open."""
         if choice not in self.state.choices():
             raise ValueError(f"{choice} is not open here; {' '.join(self.state.choices())} are")
+        return self.go(choice)
+
+    def go(self, choice: str) -> Self:
+        """Take one choice that is known to be open."""
         doing = self._doing(choice) if self.told else ""
         self.words.append(choice)
         try:

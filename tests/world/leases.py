@@ -69,8 +69,10 @@ def renew(me: Me, table: str = TABLE) -> bool:
 
 def release(me: Me, table: str = TABLE) -> None:
     """Free it; the next taking is another claim."""
-    me.memory.pop(("lease", table)).release()
-    del me.beliefs[table]
+    try:
+        me.memory.pop(("lease", table)).release()
+    finally:
+        me.beliefs.pop(table, None)
 
 
 class OneBeliever(Monitor):

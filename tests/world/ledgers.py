@@ -1,8 +1,10 @@
 """Duties of an evaluator of incidents, and P10: one incident a problem, its message sent at least once."""
 
+import contextlib
 from typing import Any
 
 from fdagent.commit import Committed, commit
+from fdagent.errors import FdagentError
 from fdagent.stores.cell import StoreCell
 from machines.incident import Ask, judge_entries
 from machines.ledger import LEDGER
@@ -52,8 +54,12 @@ def evaluate(me: Me) -> str | None:
         )
         return [Ask(new_id, "open", facts) if entry is None else Ask(entry.id, "see", facts)]
 
-    answer, op = _write(me, asks_of)
-    ledger = answer.record if isinstance(answer, Committed) else _cell(me).read()[0]
+    try:
+        answer, op = _write(me, asks_of)
+        ledger = answer.record if isinstance(answer, Committed) else _cell(me).read()[0]
+    except FdagentError:
+        me.clock.sleep(TICK)
+        return "evaluate"
     entry = None if ledger is None else newest(ledger.incidents, PROBLEM)
     if entry is not None and entry.announced is None:
         if entry.op == op or me.memory.get("untold") == entry.id:
@@ -69,7 +75,9 @@ def send(me: Me) -> str:
     entry = me.memory.pop("send")
     me.memory.pop("untold", None)
     me.tell("sent", entry)
-    _write(me, lambda *_: [Ask(entry, "announce", IncidentFacts(told="open"))])
+    me.saw("sent")
+    with contextlib.suppress(FdagentError):
+        _write(me, lambda *_: [Ask(entry, "announce", IncidentFacts(told="open"))])
     return "evaluate"
 
 

@@ -157,7 +157,7 @@ for _scope in (
         jump=slots.INTERVAL,
         tick=slots.TICK,
         until=4 * slots.TICK,
-        ended=slots.all_posted,
+        ended=slots.posted,
         machine_clocks={
             "ahead": Machine(wall=slots.INTERVAL, place="ahead"),
             "behind": Machine(wall=-slots.INTERVAL, place="behind"),

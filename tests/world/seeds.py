@@ -1,4 +1,5 @@
-"""Long runs by a seed: a scope with more time, more faults and more starts, walked by chance.
+"""Long runs by a seed: a scope with more time, more starts and every fault, walked by chance; then calm, in which all that
+was begun must end.
 
 Guarantees: a seed is one run; a violation carries the line that replays it, choice by choice.
 """
@@ -11,32 +12,41 @@ from .drive import Walk
 from .process import Violation
 from .replay import line
 from .scopes import SCOPES
-from .state import Scope
+from .state import Machine, Scope
 
-SEEDED = (
-    "append",
-    "merge",
-    "append-keys",
-    "merge-keys",
-    "lease",
-    "lease-workers",
-    "lease-release",
-    "job",
-    "job-stop",
-)
+LONGER = 4
+"""How much longer than a search faults go on."""
+CALM = 2
+"""For how many of the scope's own spans nothing goes wrong after that."""
 STEPS = 3000
-"""The most choices of one run."""
-FAULT_SHARE = 0.06
-"""How often a fault is taken where one is open."""
-PAUSE_SECONDS = 5.0
-LONGER = {"budget": 12, "boots": 6}
+"""The most choices before it is calm, and the most after."""
+FAULT_SHARES = (0.02, 0.06, 0.2, 0.5)
+"""How often a fault is taken where one is open; each run has its share, and leaves about half of the kinds out."""
+RESTARTS = 0.1
+"""How often it is even considered that a dead process starts again: others should miss it first."""
+EVERY_FAULT = frozenset({"lost", "never", "down", "stale", "slow"})
+"""What seeded runs add to a scope's faults: a search needs most of them not, as a late answer contains them."""
+BUDGET = 12
+BOOTS = BUDGET + 2
+"""Whatever dies may start again."""
+OFF = {"ma": Machine(1e5, 3600.0, 1.004, "ma"), "mb": Machine(7.0, -7200.0, 0.996, "mb")}
+"""Clocks that differ in all they may: their origins, by hours, and by almost a percent in rate."""
+LEASES = {"lockstep": False, "jump": 60.0, "pause": 5.0, "machines": OFF}
+SEEDED = tuple(name for name, scope in SCOPES.items() if not scope.clones)
 
 
 def wider(scope: Scope) -> Scope:
-    """The scope as seeded runs use it: many faults and starts, four times the time, and time that waits for nobody."""
-    wide = replace(scope, until=scope.until * 4, **LONGER)
+    """The scope as seeded runs use it."""
+    wide = replace(
+        scope,
+        until=scope.until * (LONGER + CALM),
+        lands=min(scope.lands, scope.until * LONGER),
+        budget=BUDGET,
+        boots=BOOTS,
+        faults=scope.faults | EVERY_FAULT,
+    )
     if scope.name.startswith("lease"):
-        return replace(wide, lockstep=False, faults=scope.faults | {"slow", "pause", "lost"}, pause=PAUSE_SECONDS)
+        return replace(wide, faults=wide.faults | {"pause", "jump"}, **LEASES)
     return wide
 
 
@@ -46,21 +56,45 @@ def run(name: str, seed: int) -> set[str]:
     Raises:
         Violation: With the line that replays it.
     """
-    scope, chance = wider(SCOPES[name]), random.Random(f"{name}@{seed}")
-    with Walk(scope) as walk:
-        for _ in range(STEPS):
-            choices = walk.state.choices()
-            if not choices:
-                walk.rest()
-                break
-            plain = [choice for choice in choices if "!" not in choice]
-            faults = [choice for choice in choices if "!" in choice]
-            pick = faults if faults and (not plain or chance.random() < FAULT_SHARE) else plain
-            try:
-                walk.take(chance.choice(pick))
-            except Violation as err:
-                raise Violation(f"{str(err).splitlines()[0]}\n{line(f'{name}+', walk.words)}") from err
+    chance = random.Random(f"{name}@{seed}")
+    with Walk(wider(SCOPES[name])) as walk:
+        try:
+            _stormy(walk, chance, SCOPES[name].until * LONGER)
+            _calm(walk, chance)
+        except Violation as err:
+            raise Violation(f"{str(err).splitlines()[0]}\n{line(f'{name}+', walk.words)}") from err
         return set(walk.world.seen)
+
+
+def _stormy(walk: Walk, chance: random.Random, until: float) -> None:
+    """Anything may happen."""
+    share = chance.choice(FAULT_SHARES)
+    kinds = frozenset(kind for kind in sorted(walk.scope.faults) if chance.random() < 0.5)
+    for _ in range(STEPS):
+        choices = walk.state.choices()
+        if not choices or (until and walk.state.now >= until):
+            return
+        plain = [one for one in choices if "!" not in one and (not one.endswith("+") or chance.random() < RESTARTS)]
+        faults = [choice for choice in choices if choice.partition("!")[2] in kinds]
+        if not plain and not faults:
+            plain = choices
+        pick = faults if faults and (not plain or chance.random() < share) else plain
+        walk.go(chance.choice(pick))
+
+
+def _calm(walk: Walk, chance: random.Random) -> None:
+    """Nothing goes wrong any more: what has not ended does, and then the monitors are asked about the end."""
+    ended = walk.scope.ended
+    for _ in range(STEPS):
+        plain = [choice for choice in walk.state.choices() if "!" not in choice]
+        if not plain:
+            walk.rest()
+            break
+        if ended is not None and ended(walk.state):
+            return
+        walk.go(chance.choice(plain))
+    if ended is not None and not ended(walk.state):
+        raise Violation("nothing goes wrong any more, and it never ends")
 
 
 def runs(names: Iterable[str], seeds: Iterable[int]) -> tuple[int, dict[str, set[str]]]:

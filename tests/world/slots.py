@@ -4,9 +4,9 @@ slot once, however far an agent's own clock is off.
 
 from fdagent.config.schedules import Schedule
 from fdagent.errors import FdagentError
-from fdagent.fleet.records import REQUESTS, parser
+from fdagent.fleet.records import REQUESTS, parser, request_key
 from fdagent.fleet.slots import Posting
-from models.slot import Request, slot_deadline
+from models.slot import Request, slot_deadline, slot_id
 
 from .process import Call, Me, Violation
 from .state import BASE, Monitor, State
@@ -55,6 +55,7 @@ class OnTime(Monitor):
             raise Violation(f"{key} changed after it was posted")
 
 
-def all_posted(state: State) -> bool:
-    """Is the slot of every interval so far there?"""
-    return len([key for key in state.records if key.startswith(REQUESTS)]) >= 1 + int(state.now // INTERVAL)
+def posted(state: State) -> bool:
+    """Is the slot of this interval there?"""
+    due = BASE + state.now // INTERVAL * INTERVAL
+    return request_key(slot_id(HOURLY.id, due)) in state.records
