@@ -72,10 +72,19 @@ class Walk:
         """Let one process go on until it waits in a call of this kind."""
         for _ in range(most):
             proc = self.state.procs[name]
-            if proc.node is not None and proc.node.call[0] == kind and proc.wake <= self.state.now:
+            asleep = proc.wake > self.state.now
+            if proc.node is not None and proc.node.call[0] == kind and asleep is (kind == "sleep"):
                 return self
-            self.take(name)
+            self.take("tick" if asleep else name)
         raise AssertionError(f"{name} never came to {kind}")
+
+    def spend(self, name: str, ticks: int) -> Self:
+        """Time goes on, and one process with it, while the others stand still."""
+        for _ in range(ticks):
+            self.take("tick")
+            while name in self.state.choices():
+                self.take(name)
+        return self
 
     def finish(self, *names: str, most: int = 2000) -> Self:
         """Let these processes go on, in turn, until they are done; time goes on when they all sleep."""

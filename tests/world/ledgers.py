@@ -17,7 +17,7 @@ from .process import Me, Violation
 from .state import Monitor, State
 
 KEY = "incidents/incidents.json"
-PROBLEM = ProblemKey(kind="run_failed", workload="silver.orders", env="dev")
+WORKLOAD = "silver.orders"
 TICK = 60.0
 
 
@@ -42,14 +42,15 @@ def _write(me: Me, asks_of: Any) -> tuple[Committed[Ledger] | Refusal, str]:
 def evaluate(me: Me) -> str | None:
     """Find the failed run, open or count it; whoever's write opened it, or finds it untold for a while, sends."""
     new_id = me.ids.new()
+    problem = ProblemKey(kind="run_failed", workload=me.memory.get("workload", WORKLOAD), env="dev")
 
     def asks_of(entries: tuple[Incident, ...], now: float) -> list[Ask]:
-        entry = newest(entries, PROBLEM)
+        entry = newest(entries, problem)
         facts = IncidentFacts(
             holds=True,
             occurrence="run1",
-            stands=stands(entries, PROBLEM, "run1", now),
-            new=Incident(id=new_id, key=PROBLEM, state=IncidentState.OPEN),
+            stands=stands(entries, problem, "run1", now),
+            new=Incident(id=new_id, key=problem, state=IncidentState.OPEN),
             evaluator=me.agent,
         )
         return [Ask(new_id, "open", facts) if entry is None else Ask(entry.id, "see", facts)]
@@ -60,7 +61,7 @@ def evaluate(me: Me) -> str | None:
     except FdagentError:
         me.clock.sleep(TICK)
         return "evaluate"
-    entry = None if ledger is None else newest(ledger.incidents, PROBLEM)
+    entry = None if ledger is None else newest(ledger.incidents, problem)
     if entry is not None and entry.announced is None:
         if entry.op == op or me.memory.get("untold") == entry.id:
             me.memory["send"] = entry.id
@@ -74,11 +75,16 @@ def send(me: Me) -> str:
     """Send the message, then mark it."""
     entry = me.memory.pop("send")
     me.memory.pop("untold", None)
-    me.tell("sent", entry)
+    me.tell("sent", me.memory.get("workload", WORKLOAD))
     me.saw("sent")
     with contextlib.suppress(FdagentError):
         _write(me, lambda *_: [Ask(entry, "announce", IncidentFacts(told="open"))])
     return "evaluate"
+
+
+def another(me: Me) -> None:
+    """This evaluator finds another problem."""
+    me.memory["workload"] = "gold.sales"
 
 
 class OneIncident(Monitor):
@@ -89,12 +95,13 @@ class OneIncident(Monitor):
         if kept is None:
             return
         entries = Ledger.from_json(codec.parse(kept.body)).incidents
-        if len(entries) > 1:
-            raise Violation(f"one problem opened {len(entries)} incidents")
-        if entries[0].occurrences != 1:
-            raise Violation(f"one failed run was counted {entries[0].occurrences} times")
-        if entries[0].announced and not state.ghost.get(("sent", entries[0].id)):
-            raise Violation("an incident is marked as told, and no message was sent")
+        if len({entry.key.workload for entry in entries}) != len(entries):
+            raise Violation("one problem opened two incidents")
+        for entry in entries:
+            if entry.occurrences != 1:
+                raise Violation(f"one failed run was counted {entry.occurrences} times")
+            if entry.announced and not state.ghost.get(("sent", entry.key.workload)):
+                raise Violation("an incident is marked as told, and no message was sent")
 
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
         if what == "sent":

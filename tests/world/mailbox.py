@@ -62,12 +62,12 @@ def instance(name: str, boot: int) -> str:
     return f"{name}-{boot}"
 
 
-def agent_body(agent: str, start: str, op: str, now: float) -> bytes:
+def agent_body(agent: str, start: str, op: str, now: float, *, state: AgentState = AgentState.RUNNING) -> bytes:
     """An agent's record."""
     return dump(
         AgentRecord(
             name=agent,
-            state=AgentState.RUNNING,
+            state=state,
             instance=start,
             op=op,
             env="dev",
