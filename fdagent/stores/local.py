@@ -26,7 +26,7 @@ from fdagent.stores.drives import network_drive
 from fdagent.stores.filelock import FileLock, Files, Locker, system_files, system_locker
 from fdagent.stores.folders import Folders
 from fdagent.stores.keys import check_key, split_prefix
-from fdagent.stores.recordfile import look, put_aside
+from fdagent.stores.recordfile import look, put_aside, replaced
 from fdagent.stores.storeclock import age
 
 STRIPES = 64
@@ -120,6 +120,8 @@ class LocalStore:
         return FileLock(f"{self._base}/{LOCKS}/{stripe:02d}", self._locker)
 
     def _judge(self, key: str, path: str, condition: Condition) -> None:
+        if isinstance(condition, Match) and replaced(path, condition.etag):
+            raise Conflict(f"{key} is no longer the version that was read.")
         file = look(self._files, path)
         if isinstance(condition, Absent):
             if file is not None:

@@ -74,6 +74,17 @@ def sign_of(about: os.stat_result) -> Sign:
     return about.st_ino, about.st_mtime_ns, about.st_ctime_ns, about.st_size
 
 
+def replaced(path: str, etag: str) -> bool:
+    """Is it certain, by nothing but a stat, that the version of this etag is no longer there?
+
+    False proves nothing. Under contention most changes are refused, and a stat costs a tenth of a read.
+    """
+    try:
+        return not etag.endswith(f"-{os.lstat(path).st_mtime_ns:x}")
+    except OSError:
+        return False
+
+
 def _read(handle: int, size: int) -> bytes:
     """All of it, up to MAX_READ; usually by one call."""
     body = os.read(handle, min(size, MAX_READ))
