@@ -10,7 +10,7 @@ COMMIT, CELL, HOLDING, SIGHTINGS = (
     "fdagent.stores.sightings",
 )
 QUEUE = "fdagent.queue.jobs"
-TWO, JOBS = ("lease@300",), ("job@40",)
+TWO, JOBS = ("lease-slow", "lease"), ("job@40",)
 
 MUTANTS = (
     Mutant(
@@ -54,9 +54,9 @@ MUTANTS = (
     Mutant(
         "facts are gathered once and judged again after a conflict",
         COMMIT,
-        "        answer = self.chart.judge(self.event, Step(record, self.clock.wall(), self.facts(record), self.op))",
-        '        kept = globals().setdefault("kept facts", {}).setdefault(self.op, self.facts(record))\n'
-        "        answer = self.chart.judge(self.event, Step(record, self.clock.wall(), kept, self.op))",
+        "    task = _Change(chart, cell, event, op, facts, clock, key)",
+        "    kept = {}\n"
+        '    task = _Change(chart, cell, event, op, lambda record: kept.setdefault("", facts(record)), clock, key)',
         TWO,
         trace="16",
     ),
@@ -64,7 +64,8 @@ MUTANTS = (
         "a write names whatever version is there",
         CELL,
         "Absent() if how is Write.CREATE else Match(tag))",
-        "Absent() if how is Write.CREATE else Match(self._store.read(self._key).etag))",
+        "Absent() if how is Write.CREATE"
+        " else Match(tag if (found := self._store.read(self._key)) is None else found.etag))",
         TWO,
     ),
     Mutant(

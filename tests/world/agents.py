@@ -9,7 +9,7 @@ from fdagent.fleet.presence import Presence, Standing
 from fdagent.fleet.records import parser
 from models.agent import AgentRecord, AgentState
 
-from .process import Me, Violation
+from .process import Call, Me, Violation
 from .state import Monitor, State
 
 KEY = "agents/etl.json"
@@ -41,6 +41,7 @@ def _presence(me: Me) -> Presence:
             me.ids,
             me.processes,
             lambda _: None,
+            me.committed,
         )
     return me.memory["presence"]
 
@@ -67,17 +68,43 @@ def _read(body: bytes) -> AgentRecord:
 
 
 class OneBeats(Monitor):
-    """A start beats only over a version that it wrote, or whose writer it is a copy of; over another's it only announces."""
+    """A start beats only over a version that it wrote, or whose writer it is a copy of. Over another's it only announces,
+    and not while that one lives and beats."""
 
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
         if what == "ops":
             state.ghost["ops", name] = frozenset(about)
 
     def wrote(self, state: State, key: str, old: bytes | None, new: bytes | None) -> None:
-        if old is None or new is None or not key.startswith("agents/"):
+        if new is None or not key.startswith("agents/"):
+            return
+        state.ghost["beat at"] = state.now
+        if old is None:
             return
         was, now = _read(old), _read(new)
-        by, before = (record.op.rpartition("x")[0] for record in (now, was))
+        by, before = _writer(now), _writer(was)
         announced = now.started_at == now.heartbeat_at and now.instance != was.instance
         if by != before and not announced and was.op not in state.ghost.get(("ops", by[:-1]), ()):
             raise Violation(f"{by} beats over what {before} wrote, so two starts of one agent keep beating")
+
+    def asked(self, state: State, name: str, call: Call) -> None:
+        kept = state.records.get(KEY)
+        if call[0] != "write" or kept is None or getattr(call[3], "etag", None) != kept.etag:
+            return
+        by, before = _writer(_read(call[2])), _writer(_read(kept.body))
+        old = state.procs[before[:-1]]
+        lives = old.node is not None and old.boot == int(before[-1]) and state.now - state.ghost["beat at"] < 2 * TICK
+        if (
+            by[:-1] != before[:-1]
+            and lives
+            and _read(kept.body).state == AgentState.RUNNING
+            and state.world.scope.clones == {}
+        ):
+            raise Violation(
+                f"{by} takes the name of {before}, which lives and beat {state.now - state.ghost['beat at']:g} s ago"
+            )
+
+
+def _writer(record: AgentRecord) -> str:
+    """Which start wrote it: the ids of the world tell."""
+    return record.op.rpartition("x")[0]

@@ -79,6 +79,10 @@ class _Search:
                 if known > self.most:
                     raise Violation(f"{scope.name}: more than {self.most:,} states, so not everything was seen")
         self._all_can_end()
+        if missing := scope.sometimes - self.world.seen:
+            raise Violation(
+                f"{scope.name}: never seen, so what it would show is not shown: {', '.join(sorted(missing))}"
+            )
         self.report.states, self.report.seen = len(self.numbers), self.world.seen
         self.report.seconds = time.process_time() - begun
         return self.report

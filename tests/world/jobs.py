@@ -134,8 +134,15 @@ class JobFinals(Monitor):
     def _judge(self, was: dict[str, Any], now: dict[str, Any]) -> None:
         if was["state"] in FINAL and now["state"] != was["state"]:
             raise Violation(f"job {now['id']} was {was['state']} and became {now['state']}")
+        if now["state"] == "succeeded" and was["state"] == "running" and _by(now["op"]) != _by(was["claim"]):
+            raise Violation(f"job {now['id']}, claimed by {_by(was['claim'])}, was ended by {_by(now['op'])}")
         if now["attempt"] > now["max_attempts"]:
             raise Violation(f"job {now['id']} has attempt {now['attempt']} of {now['max_attempts']}")
+
+
+def _by(op: str) -> str:
+    """Which start drew this id."""
+    return op.rpartition("x")[0]
 
 
 def ended(state: State) -> bool:

@@ -28,7 +28,9 @@ def lease_of(me: Me, table: str = TABLE, *, span: float = SPAN) -> TableLease:
     if known is None:
         pid, place = me.processes.pid(), me.processes.place()
         holder = Holder(me.agent, f"{me.agent}-{me.boot}", "host", place, pid, float(pid))
-        known = TableLease(me.store, table, span, holder, sightings(me), me.clock, me.ids, me.processes)
+        known = TableLease(
+            me.store, table, span, holder, sightings(me), me.clock, me.ids, me.processes, audit=me.committed
+        )
         me.memory["lease", table] = known
     return known
 
@@ -36,6 +38,7 @@ def lease_of(me: Me, table: str = TABLE, *, span: float = SPAN) -> TableLease:
 def try_take(me: Me, table: str = TABLE, *, span: float = SPAN) -> bool:
     """Ask once; the world watches the belief."""
     lease = lease_of(me, table, span=span)
+    me.beliefs[table] = lease.belief
     before = lease_cell(me.store, table).read()[0]
     if lease.acquire() is not None:
         me.saw("refused")
@@ -44,7 +47,6 @@ def try_take(me: Me, table: str = TABLE, *, span: float = SPAN) -> bool:
         me.saw("lease taken from another")
         if process_gone(before, place=me.processes.place(), started_at=me.processes.started_at):
             me.saw("lease by dead process")
-    me.beliefs[table] = lease.belief
     return True
 
 

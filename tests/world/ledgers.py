@@ -36,7 +36,10 @@ def _write(me: Me, asks_of: Any) -> tuple[Committed[Ledger] | Refusal, str]:
         now = me.clock.wall()
         return LedgerFacts(entries=judge_entries(entries, asks_of(entries, now), now=now, op=op).entries)
 
-    return commit(LEDGER, _cell(me), "write", op=op, facts=facts, clock=me.clock, ids=me.ids), op
+    answer = commit(LEDGER, _cell(me), "write", op=op, facts=facts, clock=me.clock, ids=me.ids, audit=me.committed)
+    if isinstance(answer, Committed) and answer.record is not None and answer.record.op != op:
+        me.saw("recognised under another's write")
+    return answer, op
 
 
 def evaluate(me: Me) -> str | None:
@@ -102,6 +105,12 @@ class OneIncident(Monitor):
                 raise Violation(f"one failed run was counted {entry.occurrences} times")
             if entry.announced and not state.ghost.get(("sent", entry.key.workload)):
                 raise Violation("an incident is marked as told, and no message was sent")
+
+    def wrote(self, state: State, key: str, old: bytes | None, new: bytes | None) -> None:
+        if key == KEY and old is not None and new is not None:
+            was, now = ({entry.id for entry in Ledger.from_json(codec.parse(body)).incidents} for body in (old, new))
+            if not was <= now:
+                raise Violation("an incident that somebody opened is no longer in the ledger")
 
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
         if what == "sent":

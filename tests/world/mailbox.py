@@ -33,7 +33,7 @@ from models.status import FINAL, Status
 from models.wish import Wish
 
 from .landing import landing
-from .process import Me, Violation
+from .process import Call, Me, Violation
 from .state import BASE, Kept, Monitor, State
 
 ID = "r1"
@@ -116,7 +116,6 @@ def _built(me: Me) -> tuple[Mailbox, Work]:
     """The production objects of this process, made at its first duty."""
     if "mailbox" not in me.memory:
         start, jobs, place, pid = instance(me.agent, me.boot), me.queue(), me.processes.place(), me.processes.pid()
-        audit = lambda moved: me.saw(moved.event)  # noqa: E731  # shared by both
         me.memory["mailbox"] = Mailbox(
             "dev",
             me.store,
@@ -133,7 +132,7 @@ def _built(me: Me) -> tuple[Mailbox, Work]:
             me.ids,
             lambda *_, **__: None,
             lambda: None,
-            audit,
+            me.committed,
         )
         me.memory["work"] = Work(
             jobs,
@@ -145,7 +144,7 @@ def _built(me: Me) -> tuple[Mailbox, Work]:
             me.processes,
             lambda: jobs.database,
             Retry(1.0, 1.0),
-            audit=audit,
+            audit=me.committed,
         )
     return me.memory["mailbox"], me.memory["work"]
 
@@ -154,7 +153,7 @@ def arrive(me: Me) -> None:
     """A daemon starts: its record names it from the next beat on; jobs that nobody runs any more come back."""
     _, work = _built(me)
     if me.boot:
-        me.clock.sleep(TICK)
+        me.clock.sleep(me.memory.get("every", TICK))
         work.recover()
 
 
@@ -222,17 +221,7 @@ def _run(me: Me, change: Callable[[Me, Job, Callable[[Me], None]], None]) -> str
 
 def _hold(me: Me, job: Job) -> RequestHold:
     start = instance(me.agent, me.boot)
-    return RequestHold(
-        me.store,
-        "dev",
-        job.run_key,
-        me.agent,
-        start,
-        me.clock,
-        me.ids,
-        lambda _: None,
-        lambda moved: me.saw(moved.event),
-    )
+    return RequestHold(me.store, "dev", job.run_key, me.agent, start, me.clock, me.ids, lambda _: None, me.committed)
 
 
 def flaky(me: Me) -> None:
@@ -259,29 +248,60 @@ LANDING_AGENT = (arrive, poll, run_and_land, rest)
 
 
 class Finals(Monitor):
-    """P3, P4, P9: a final status never changes, nothing is held too often, whoever held it is named, and nobody begins an
-    effect of what is not its own, has ended, or was swept."""
+    """P3, P4, P9: a final status never changes, also not by way of being swept too early; nothing is held too often, and
+    whoever held it is named; what a live agent runs nobody else ends or takes; nobody begins an effect of what is not its
+    own, has ended or was swept."""
 
     def wrote(self, state: State, key: str, old: bytes | None, new: bytes | None) -> None:
-        if not key.startswith("status/") or old is None or new is None:
+        if not key.startswith("status/") or new is None:
             return
-        was, now = read_status(old), read_status(new)
-        if was.state in FINAL:
-            raise Violation(f"{key} was {was.state} and became {now.state}")
+        now = read_status(new)
+        if now.state in FINAL:
+            before = state.ghost.setdefault(("ended", key), str(now.state))
+            if before != now.state and key.replace("status/", "requests/") in state.records:
+                raise Violation(f"{key} ended {before}, and then {now.state}")
         if len(now.holds) > MAX_HOLDS:
             raise Violation(f"{key} was held {len(now.holds)} times, {MAX_HOLDS} are allowed")
         if now.error and "Given up" in now.error and not all(agent in now.error for agent in now.holds):
             raise Violation(f"{key} was given up without naming everybody that held it")
+        if old is not None:
+            self._changed(state, key, read_status(old), now)
+
+    def _changed(self, state: State, key: str, was: Status, now: Status) -> None:
+        if was.state in FINAL:
+            raise Violation(f"{key} was {was.state} and became {now.state}")
+        by = now.op.rpartition("x")[0]
+        if not by:
+            return  # by hand: a person may end whatever they name
+        if was.state == "running" and was.instance != f"{by[:-1]}-{by[-1]}" and self._lives(state, was):
+            raise Violation(f"{by} makes {key} {now.state}, which {was.instance} runs, and that lives and beats")
+
+    @staticmethod
+    def _lives(state: State, status: Status) -> bool:
+        for name, proc in state.procs.items():
+            start = instance(state.world.programs[name].agent, proc.boot)
+            if start == status.instance:
+                return proc.node is not None and not state.ghost.get(("mute", name))
+        return False
 
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
         if what != "effect":
             return
+        state.ghost["checked", name] = True
         status = status_of(state, status_key(about[0]))
         mine = instance(state.world.programs[name].agent, state.procs[name].boot)
         if status is None or status.state != "running" or status.instance != mine:
             raise Violation(f"{name} begins an effect of {about[0]}, which it does not run any more")
         if request_key(about[0]) not in state.records:
             raise Violation(f"{name} begins an effect of {about[0]}, which was swept")
+
+    def asked(self, state: State, name: str, call: Call) -> None:
+        if call[0] == "open":
+            state.ghost.pop(("checked", name), None)
+        elif call[0] == "commit" and not state.ghost.get(("checked", name)):
+            raise Violation(
+                f"{name} commits without having looked, since it read the table, whether the run is its own"
+            )
 
 
 @functools.lru_cache(100_000)

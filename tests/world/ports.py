@@ -63,8 +63,10 @@ class SimProcesses(Port):
 
 
 class SimStore(Port):
+    """The store; `unclear` says whether the last change of this duty had no answer."""
+
     def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+        self._ask, self.unclear = ask, False
 
     def list(self, prefix: str) -> Sequence[Entry]:
         return self._ask(("list", prefix))
@@ -73,10 +75,16 @@ class SimStore(Port):
         return self._ask(("read", key))
 
     def write(self, key: str, body: bytes, condition: Condition) -> str:
-        return self._ask(("write", key, body, condition if isinstance(condition, Match) else Absent()))
+        return self._change(("write", key, body, condition if isinstance(condition, Match) else Absent()))
 
     def delete(self, key: str, condition: Match) -> None:
-        self._ask(("delete", key, condition))
+        self._change(("delete", key, condition))
+
+    def _change(self, call: tuple[Any, ...]) -> Any:
+        self.unclear = True
+        answer = self._ask(call)
+        self.unclear = False
+        return answer
 
     def clock_offset(self) -> float | None:
         return self._ask(("offset",))

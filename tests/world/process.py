@@ -16,9 +16,11 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from fdagent.commit import Transition
 from fdagent.errors import FdagentError
 from fdagent.queue.jobs import Jobs
 from fdagent.work.holding import Belief
+from models.step import ABSENT
 
 from .freeze import Port, freeze
 from .ports import QueueConnection, SimClock, SimIds, SimProcesses, SimStore, SimTable, open_queue
@@ -87,6 +89,12 @@ class Me:
         """Something that must happen sometimes has happened."""
         self.ask(("saw", what))
 
+    def committed(self, moved: Transition) -> None:
+        """The production audit: an event was committed."""
+        self.saw(moved.event)
+        if self.store.unclear:
+            self.saw("delete lost, then recognised" if moved.dest == ABSENT else "lost, then recognised")
+
     def tell(self, what: str, *about: Any) -> None:
         """Say something to the monitors, such as that an effect is there."""
         self.ask(("tell", what, *about))
@@ -106,7 +114,7 @@ class _Task:
             me = self.me
             known = None if self.rebuilding else (freeze(me.memory), freeze(me.beliefs))
             self._ask(("duty", at, known))
-            goto = None
+            goto, me.store.unclear = None, False
             try:
                 goto = self._program.duties[at](me)
             except FdagentError as err:

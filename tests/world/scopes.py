@@ -37,6 +37,7 @@ def _leases(name: str, machines: tuple[str, str], duties=("take", "keep", "relea
 
 for _scope in (
     _leases("lease", ("ma", "mb"), lockstep=True),
+    _leases("lease-slow", ("ma", "mb"), lockstep=True, faults=frozenset({"slow"})),
     _leases("lease-workers", ("m", "m"), lockstep=True),
     _leases("lease-release", ("ma", "mb"), duties=("take", "release"), until=3.0),
 ):

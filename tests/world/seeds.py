@@ -31,7 +31,7 @@ BOOTS = BUDGET + 2
 """Whatever dies may start again."""
 OFF = {"ma": Machine(1e5, 3600.0, 1.004, "ma"), "mb": Machine(7.0, -7200.0, 0.996, "mb")}
 """Clocks that differ in all they may: their origins, by hours, and by almost a percent in rate."""
-LEASES = {"lockstep": False, "jump": 60.0, "pause": 5.0, "machines": OFF}
+LEASES = {"tick": 1.0, "lockstep": False, "jump": 60.0, "pause": 5.0, "machines": OFF}
 SEEDED = tuple(name for name, scope in SCOPES.items() if not scope.clones)
 
 

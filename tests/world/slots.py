@@ -25,11 +25,11 @@ def post(me: Me) -> str:
             "dev",
             me.store,
             lambda: (HOURLY,),
-            lambda slot: me.saw("posted"),
+            lambda slot: None,
             me.clock,
             me.ids,
             tell,
-            lambda moved: None if moved.source else me.saw("lost, then recognised"),
+            me.committed,
         )
     try:
         me.memory["posting"].tick()
@@ -51,8 +51,13 @@ class OnTime(Monitor):
             raise Violation(f"{name} posts {call[1]} {at - due:+g} s from its due time")
 
     def wrote(self, state: State, key: str, old: bytes | None, new: bytes | None) -> None:
-        if key.startswith(REQUESTS) and old is not None and new is not None:
+        if not key.startswith(REQUESTS) or new is None:
+            return
+        if old is not None:
             raise Violation(f"{key} changed after it was posted")
+        due = parser(Request)(new).due_at
+        if state.ghost.setdefault(("posted", due), key) != key:
+            raise Violation(f"{key} and {state.ghost['posted', due]} are the same slot")
 
 
 def posted(state: State) -> bool:
