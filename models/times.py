@@ -1,7 +1,8 @@
-"""Times as records write them: `2027-01-15T09:00:00Z`, whole seconds, UTC.
+"""Times as records write them: `2027-01-15T09:00:00Z`, whole seconds, UTC; and spans as people read them.
 
-Guarantees: what `stamp` writes, `seconds` reads back. A time read from a record is shown to people and never decides
-who may do what (rule C4).
+Guarantees: what `stamp` writes, `seconds` reads back; a span is rounded before it is cut into units, so that no unit
+is ever full (`10 min 00 s`, never `9 min 60 s`). A time read from a record is shown to people and never decides who may do
+what (rule C4).
 """
 
 import re
@@ -10,6 +11,10 @@ from datetime import UTC, datetime, timedelta
 from models.errors import BadTime
 
 _SHAPE = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z", re.ASCII)
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+WEEK_DAYS = 7
+TENTHS_BELOW = 9.95
+"""Shorter spans are told with tenths of a second: from here on they would round to `10.0 s`."""
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 -- its zone is the Z that is written behind it
 
 
@@ -43,3 +48,26 @@ def reached(moment: float | None, now: float | None) -> bool:
 def ahead(moment: float | None, now: float | None) -> bool:
     """Is it earlier than `moment`? No, when either is not known: so this is not the opposite of `reached`."""
     return moment is not None and now is not None and now < moment
+
+
+def lasted(span: float) -> str:
+    """How long something lasts, in one unit or two: `3.2 s`, `45 s`, `9 min 05 s`, `3 h 20 min`, `2 days 4 h`.
+
+    Args:
+        span: Seconds; less than none counts as none.
+    """
+    span = max(span, 0.0)
+    if span < TENTHS_BELOW:
+        return f"{span:.1f} s"
+    whole = round(span)
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} min {whole % MINUTE:02} s"
+    minutes = round(span / MINUTE)
+    if minutes < DAY // MINUTE:
+        return f"{minutes // 60} h {minutes % 60:02} min"
+    days, hours = divmod(round(span / HOUR), 24)
+    if days >= WEEK_DAYS:
+        return f"{round(span / DAY)} days"
+    return f"{days} day{'' if days == 1 else 's'}" + (f" {hours} h" if hours else "")

@@ -17,6 +17,7 @@ from fdagent.why import Answer
 from models.agent import AgentRecord
 from models.lease import Lease
 from models.liveness import liveness
+from models.times import lasted
 
 LEVELS = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
 LEVEL_WIDTH = 8
@@ -73,7 +74,7 @@ def _lease(record: Lease, age: float | None) -> tuple[str, ...]:
         said(record.job_id),
         when(record.acquired_at),
         ago(age),
-        "" if record.seconds is None else f"{record.seconds:.0f} s",
+        "" if record.seconds is None else lasted(record.seconds),
         said(record.op),
     )
 
@@ -130,5 +131,5 @@ def counted(number: int, what: str) -> str:
 
 
 def ago(seconds: float | None) -> str:
-    """An age."""
-    return "?" if seconds is None else f"{seconds:.0f} s ago"
+    """An age; one that makes no sense, such as that of a record from the future, is not known."""
+    return "?" if seconds is None or seconds < 0 else f"{lasted(seconds)} ago"

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from fdagent.cli.view import UNLIMITED, when
 from fdagent.project.problems import printable
+from models.times import DAY, lasted
 
 INDENT = "  "
 GAP = 2
@@ -25,7 +26,7 @@ REASON_LINES = 2
 """Lines of a reason in the live page."""
 WIDEST_TEXT = 120
 """A paragraph wider than this is hard to read."""
-MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86_400.0, 7 * 86_400.0
+WEEK = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +149,3 @@ def due(seconds: float, now: float, frame: Frame) -> str:
     at = moment(seconds, now, frame)
     return at if seconds - now > WEEK else f"{at} (in {lasted(seconds - now)})"
 
-
-def lasted(seconds: float) -> str:
-    """How long something lasts, in one unit or two."""
-    seconds = max(seconds, 0.0)
-    if seconds < MINUTE:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    if seconds < HOUR:
-        return f"{seconds // MINUTE:.0f} min {seconds % MINUTE:02.0f} s"
-    if seconds < DAY:
-        return f"{seconds // HOUR:.0f} h {seconds % HOUR // MINUTE:02.0f} min"
-    return f"{seconds // DAY:.0f} days"

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, Group
 from rich.text import Text
 
-from fdagent.cli.lines import INDENT, LEAST, Frame, bar, clock, columns, due, lasted, moment, paragraph
+from fdagent.cli.lines import INDENT, LEAST, Frame, bar, clock, columns, due, moment, paragraph
 from fdagent.cli.snapshot import Sight, Snapshot, Warned
 from fdagent.cli.view import STYLES, attempt, console, state, what
 from fdagent.errors import FdagentError
 from fdagent.ports import Clock
 from fdagent.project.problems import printable
 from models.job import Job
+from models.times import lasted
 
 if TYPE_CHECKING:
     from fdagent.fleet.schedules import View

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from fdagent.project.problems import printable
 from models.job import Job
+from models.times import lasted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -139,7 +140,7 @@ def when(seconds: float | None) -> str:
 
 def took(start: float | None, end: float | None) -> str:
     """How long it took."""
-    return "" if start is None or end is None else f"{max(end - start, 0):.1f} s"
+    return "" if start is None or end is None else lasted(end - start)
 
 
 def what(job: Job) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from fdagent.ports import Clock
+from models.times import lasted
 
 OFFSET_SHOWN = 5.0
 """Seconds of offset from which `check` and `status` show it."""
@@ -79,7 +80,7 @@ def skew(offset: float | None) -> Skew | None:
     if offset is None or abs(offset) <= OFFSET_SHOWN:
         return None
     way = "behind" if offset > 0 else "ahead of"
-    sentence = f"This machine's clock is {abs(offset):.0f} s {way} the store's."
+    sentence = f"This machine's clock is {lasted(abs(offset))} {way} the store's."
     if abs(offset) <= OFFSET_WRONG:
         return Skew(wrong=False, sentence=sentence)
     return Skew(wrong=True, sentence=f"{sentence} Set it: sign-in fails from five minutes on.")

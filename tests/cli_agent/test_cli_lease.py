@@ -27,7 +27,7 @@ def test_the_group_alone_shows_its_commands(desk):
 def test_a_held_table_is_listed_with_what_breaking_it_needs(desk):
     lease = desk.lease()
     said = desk("lease", "list", "dev")
-    for part in (TABLE, "etl-01", "host-1", "job1", "300 s", "0 s ago", "estimate"):
+    for part in (TABLE, "etl-01", "host-1", "job1", "5 min 00 s", "0.0 s ago", "estimate"):
         assert part in said.out, part
     assert desk.op() in said.out
     assert lease.renew()

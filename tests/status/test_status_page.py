@@ -5,7 +5,7 @@ import json
 import pytest
 from status_kit import Later
 
-from fdagent.cli.live import Frame, Watching, bar, lasted
+from fdagent.cli.live import Frame, Watching, bar
 from fdagent.daemon.home import taken
 from fdagent.errors import ConfigError, GaveUp
 from fdagent.fleet.due import Times
@@ -250,11 +250,3 @@ def test_a_bar_has_all_its_cells_whatever_is_counted():
             assert bar(counts, 24, blocks=True).cell_len == 24
             assert bar(counts, 24, blocks=False).plain.isascii()
     assert bar({"done": 1, "waiting": 1}, 10, blocks=True).plain == "█████░░░░░"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(-3, "0.0 s"), (0.44, "0.4 s"), (59.4, "59 s"), (200, "3 min 20 s"), (3900, "1 h 05 min"), (200_000, "2 days")],
-)
-def test_a_span_is_said_in_units_that_a_person_counts_in(seconds, words):
-    assert lasted(seconds) == words

@@ -74,10 +74,10 @@ def test_a_small_or_unknown_offset_is_not_worth_a_word(offset):
 @pytest.mark.parametrize(
     ("offset", "wrong", "words"),
     [
-        (5.1, False, "5 s behind the store's"),
-        (-OFFSET_WRONG, False, "240 s ahead of the store's"),
-        (240.1, True, "240 s behind the store's"),
-        (-1800.0, True, "1800 s ahead of the store's"),
+        (5.1, False, "5.1 s behind the store's"),
+        (-OFFSET_WRONG, False, "4 min 00 s ahead of the store's"),
+        (240.1, True, "4 min 00 s behind the store's"),
+        (-1800.0, True, "30 min 00 s ahead of the store's"),
     ],
 )
 def test_an_offset_says_how_far_and_which_way_and_from_four_minutes_on_that_it_is_an_error(offset, wrong, words):

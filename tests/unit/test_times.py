@@ -1,11 +1,11 @@
-"""Times as records write them."""
+"""Times as records write them, and spans as people read them."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fdagent.errors import BadTime
-from models.times import ahead, reached, seconds, stamp
+from models.times import ahead, lasted, reached, seconds, stamp
 
 FIRST, LAST = -62_135_596_800, 253_402_300_799
 """The years 1 and 9999."""
@@ -93,3 +93,37 @@ def test_an_unknown_time_is_neither_reached_nor_ahead(moment, now, is_reached, i
 
 def test_the_year_one_is_written_with_its_zeros():
     assert stamp(FIRST) == "0001-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [
+        (-3, "0.0 s"),
+        (0.44, "0.4 s"),
+        (9.949, "9.9 s"),
+        (9.951, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (200, "3 min 20 s"),
+        (599.7, "10 min 00 s"),
+        (1589, "26 min 29 s"),
+        (3599.6, "1 h 00 min"),
+        (3900, "1 h 05 min"),
+        (86_399, "1 day"),
+        (90_000, "1 day 1 h"),
+        (200_000, "2 days 8 h"),
+        (863_999, "10 days"),
+    ],
+)
+def test_a_span_is_said_in_units_that_a_person_counts_in(span, words):
+    assert lasted(span) == words
+
+
+@given(st.floats(0, 10**9))
+def test_no_unit_of_a_span_is_ever_full_and_a_longer_span_is_never_said_shorter(span):
+    sizes = {"s": 1, "min": 60, "h": 3600, "day": 86_400, "days": 86_400}
+    words = lasted(span).split()
+    told = [(float(number), unit) for number, unit in zip(words[::2], words[1::2], strict=True)]
+    assert all(number < {"s": 60, "min": 60, "h": 24}.get(unit, 10**9) for number, unit in told)
+    said = sum(number * sizes[unit] for number, unit in told)
+    assert abs(said - span) <= max(sizes[told[-1][1]] / 2, 0.05 if span < 10 else 0.5) + 1e-6
