@@ -148,4 +148,3 @@ def due(seconds: float, now: float, frame: Frame) -> str:
         return "now"
     at = moment(seconds, now, frame)
     return at if seconds - now > WEEK else f"{at} (in {lasted(seconds - now)})"
-

@@ -35,6 +35,7 @@ _LAST_DAY = datetime(9990, 1, 1)  # noqa: DTZ001 -- the last day of any zone's c
 LAST_INSTANT = _LAST_DAY.replace(tzinfo=UTC).timestamp()
 """The calendar of datetimes ends soon after; nothing is due later."""
 MICROSECONDS = 1_000_000
+_SHOWN = "%Y-%m-%d %H:%M:%S"
 MOST_COUNTED = 10_000
 """The most daily or weekly times that are counted one by one, which takes a third of a second: 27 years of daily ones."""
 
@@ -148,6 +149,17 @@ class Times:
                 )
             )
         return rules
+
+
+def local_time(instant: float, zone: str) -> str:
+    """An instant as the people of a zone read it, `2027-01-15 09:00:00 (Europe/Berlin)`; empty: this machine's zone.
+
+    Raises:
+        ConfigError: The zone is not in this machine's tz database.
+    """
+    if not zone:
+        return datetime.fromtimestamp(instant).astimezone().strftime(_SHOWN)
+    return f"{datetime.fromtimestamp(instant, zone_named(zone)).strftime(_SHOWN)} ({zone})"
 
 
 def zone_named(name: str) -> tzinfo:

@@ -138,6 +138,12 @@ class Mailbox:
                 self._serve(request_id, serving)
         self._sweeper.turn()
 
+    def seen(self, request_id: str) -> tuple[Status | None, RequestFacts]:
+        """A request's status, and the facts that its guards would be told now; changes nothing. After `look.poll`."""
+        record, _ = status_cell(self.store, request_id).read()
+        self._free_now = self.free()
+        return record, self._facts(request_id, record, self._job(request_id), self.serving(), fresh=True)
+
     def _serve(self, request_id: str, serving: Serving) -> None:
         try:
             job = self._job(request_id)

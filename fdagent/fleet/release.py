@@ -28,8 +28,18 @@ def promoted_version(store: Store) -> str:
         BadRecord: The release can't be read.
         StoreError: The control root can't be read.
     """
-    release, _ = _cell(store).read()
+    release = promoted(store)
     return "" if release is None else release.metadata_version
+
+
+def promoted(store: Store) -> Release | None:
+    """The release; None when nothing was promoted yet.
+
+    Raises:
+        BadRecord: It can't be read.
+        StoreError: The control root can't be read.
+    """
+    return _cell(store).read()[0]
 
 
 def promote(

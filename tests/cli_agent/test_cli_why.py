@@ -1,9 +1,9 @@
-"""Why a job or a lease does what it does, from the very guards that decide."""
+"""Why a job, a lease or a schedule does what it does, from the very guards that decide; and what a name may mean."""
 
 import pytest
 from cli_agent_kit import GONE, TABLE, Desk
 
-from fdagent.cli.why import ASKED_BY
+from fdagent.cli.reasons.told import ASKED_BY
 from fdagent.daemon.home import taken
 from fdagent.fleet.presence import agent_key
 from fdagent.fleet.records import lease_key
@@ -21,10 +21,9 @@ def shut(arrow: dict) -> list[str]:
     return [guard["sentence"] for guard in arrow["guards"] if not guard["held"]]
 
 
-@pytest.mark.parametrize("kind", ASKED_BY)
-def test_it_is_known_who_asks_for_each_event_of_a_record_but_its_making(kind):
-    made = {"enqueue"} if kind == "job" else set()
-    assert set(CHARTS[kind].events) - made == set(ASKED_BY[kind])
+@pytest.mark.parametrize("kind", CHARTS)
+def test_it_is_known_who_asks_for_each_event_of_every_chart(kind):
+    assert set(CHARTS[kind].events) == set(ASKED_BY[kind])
 
 
 def test_a_job_that_waits_without_an_agent_says_that_none_runs(desk):
@@ -183,11 +182,14 @@ def test_several_words_are_answered_in_their_order(desk):
     ("word", "code", "words"),
     [
         ("nope", 3, "Nothing is called 'nope'"),
-        ("dev/silver.nope", 3, "no table of this project"),
+        ("dev/silver.nope", 3, "Nothing is called 'dev/silver.nope'"),
         (f"prod/{TABLE}", 3, "no environment"),
-        ("dev/../release", 2, "table"),
+        ("dev/../release", 3, "no environment"),
+        ("dev/..", 2, "begins or ends with a dot"),
         ("dev/", 2, "is empty"),
-        ("", 3, "Nothing is called"),
+        ("/x", 2, "its environment is empty"),
+        ("", 2, "is empty"),
+        ("x" * 200, 2, "characters"),
     ],
 )
 def test_a_word_that_names_nothing_is_a_sentence(desk, word, code, words):
