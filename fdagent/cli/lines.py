@@ -7,12 +7,12 @@ the reasons of the live page too; what data or errors say is never obeyed by the
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from fdagent.cli.view import UNLIMITED, when
+from fdagent.cli.view import UNLIMITED
 from fdagent.project.problems import printable
 from models.times import DAY, lasted
 
@@ -132,19 +132,21 @@ def clock(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
 
 
-def moment(seconds: float | None, now: float, frame: Frame) -> str:
-    """A time: written out where there is room, else as short as it is clear."""
-    if seconds is None or frame.width >= ROOMY:
-        return when(seconds)
-    at, today = datetime.fromtimestamp(seconds).astimezone(), datetime.fromtimestamp(now).astimezone()
+def moment(seconds: float | None, now: float, frame: Frame, zone: tzinfo | None = None) -> str:
+    """A time: written out where there is room, else as short as it is clear; in this machine's zone, or in `zone`."""
+    if seconds is None:
+        return ""
+    at, today = (datetime.fromtimestamp(instant).astimezone(zone) for instant in (seconds, now))
+    if frame.width >= ROOMY:
+        return at.strftime("%Y-%m-%d %H:%M:%S")
     if at.date() == today.date():
         return at.strftime("%H:%M:%S")
     return at.strftime("%a %H:%M" if abs(seconds - now) < WEEK - DAY else "%Y-%m-%d")
 
 
-def due(seconds: float, now: float, frame: Frame) -> str:
+def due(seconds: float, now: float, frame: Frame, zone: tzinfo | None = None) -> str:
     """When something is due, and how long that is."""
     if seconds <= now:
         return "now"
-    at = moment(seconds, now, frame)
+    at = moment(seconds, now, frame, zone)
     return at if seconds - now > WEEK else f"{at} (in {lasted(seconds - now)})"

@@ -229,19 +229,24 @@ def _waiting(shot: Snapshot, frame: Frame, now: float) -> list[Text]:
 def _schedules(views: "Sequence[View]", frame: Frame, now: float) -> list[Text]:
     if not views:
         return []
-    from fdagent.fleet.schedules import times_of
+    from fdagent.fleet.due import zone_named
+    from fdagent.fleet.schedules import times_of, zone_of
 
     shown = views[:SCHEDULES_SHOWN] if frame.live else views
     rows, below = [], []
     for view in shown:
-        last = "" if view.last is None else moment(view.last.due, now, frame)
+        name = "" if view.problem else zone_of(view.schedule)
+        zone = zone_named(name) if name else None
+        last = "" if view.last is None else moment(view.last.due, now, frame, zone)
         waits = view.next_due is not None
         rows.append(
             (
                 view.schedule.id,
                 view.schedule.env,
                 times_of(view.schedule).words,
-                due(view.next_due, now, frame) if view.next_due is not None else Text(_short(view.note), "yellow"),
+                due(view.next_due, now, frame, zone)
+                if view.next_due is not None
+                else Text(_short(view.note), "yellow"),
                 f"{last} {view.outcome}".strip(),
             )
         )

@@ -59,9 +59,7 @@ def pause(
     if as_json:
         print(json.dumps(view_as_json(view), indent=2))
     else:
-        from fdagent.cli.view import when
-
-        ends = f"until {when(end)}" if until else f"until `fdagent schedule resume {schedule_id}`"
+        ends = f"until {view.shown(end)}" if until else f"until `fdagent schedule resume {schedule_id}`"
         print(f"Paused {schedule_id} {ends}: what is due meanwhile is not run.")
 
 
@@ -79,9 +77,7 @@ def resume(schedule_id: Id, project: Project = None, config: Config = None, as_j
     if as_json:
         print(json.dumps(view_as_json(view), indent=2))
         return
-    from fdagent.cli.view import when
-
-    due = f"It is next due at {when(view.next_due)}." if view.next_due else f"It is not run: {view.note}."
+    due = f"It is next due at {view.shown(view.next_due)}." if view.next_due else f"It is not run: {view.note}."
     print(f"{'Resumed' if was.note != view.note else 'Nothing held up'} {schedule_id}. {due}")
 
 
@@ -127,7 +123,7 @@ def moment(text: str, now: float) -> float:
 
 def show(views: "Sequence[View]") -> None:
     """Print a table of schedules."""
-    from fdagent.cli.view import grid, when
+    from fdagent.cli.view import grid
     from fdagent.fleet.schedules import times_of
 
     rows = [
@@ -135,8 +131,8 @@ def show(views: "Sequence[View]") -> None:
             view.schedule.id,
             view.schedule.env,
             times_of(view.schedule).words,
-            when(view.next_due),
-            when(view.last.due) if view.last else "",
+            _plain(view, view.next_due),
+            _plain(view, view.last.due if view.last else None),
             view.outcome,
             view.note,
         )
@@ -144,6 +140,11 @@ def show(views: "Sequence[View]") -> None:
     ]
     columns = ("id", "env", "runs", "next due", "last due", "what became of it", "note")
     grid("Schedules", columns, rows, wrap=("runs", "what became of it", "note"))
+
+
+def _plain(view: "View", seconds: float | None) -> str:
+    """A time in the schedule's own zone, which its rule names beside it."""
+    return "" if seconds is None else view.shown(seconds).partition(" (")[0]
 
 
 def _view(schedules: "Schedules", schedule_id: str, now: float) -> "View":

@@ -157,6 +157,7 @@ def local_time(instant: float, zone: str) -> str:
     Raises:
         ConfigError: The zone is not in this machine's tz database.
     """
+    instant = min(instant, LAST_INSTANT)
     if not zone:
         return datetime.fromtimestamp(instant).astimezone().strftime(_SHOWN)
     return f"{datetime.fromtimestamp(instant, zone_named(zone)).strftime(_SHOWN)} ({zone})"

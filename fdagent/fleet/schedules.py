@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fdagent.config.schedules import Schedule
 from fdagent.config.settings import Settings
 from fdagent.errors import ConfigError, NotFound
-from fdagent.fleet.due import NEVER, Times
+from fdagent.fleet.due import NEVER, Times, local_time
 from fdagent.fleet.settle import settled
 from fdagent.ports import Ids, Store
 from fdagent.project.problems import did_you_mean
@@ -45,6 +45,11 @@ def times_of(schedule: Schedule) -> Times:
 def rule_of(schedule: Schedule) -> str:
     """What its due times are counted by; nothing where they are not counted here."""
     return times_of(schedule).words if schedule.enabled and not schedule.shared else ""
+
+
+def zone_of(schedule: Schedule) -> str:
+    """The zone that its times are read in by people: the one its rule names, else this machine's (the empty name)."""
+    return schedule.time_zone if schedule.every_minutes is None else ""
 
 
 def fingerprint(schedule: Schedule) -> str:
@@ -107,8 +112,12 @@ class View:
         if self.paused_until == FOREVER:
             return "paused until resumed"
         if self.paused_until is not None:
-            return f"paused until {stamp(self.paused_until)}"
+            return f"paused until {self.shown(self.paused_until)}"
         return "" if self.standing is None else ahead(self.standing, self.now)
+
+    def shown(self, instant: float) -> str:
+        """An instant as the schedule's own zone reads it, with the zone; this machine's where that is not known here."""
+        return local_time(instant, "" if self.problem else zone_of(self.schedule))
 
     @property
     def last_due(self) -> float | None:
@@ -296,9 +305,9 @@ def explain(view: View, *, served: bool | None = None) -> list[Answer]:
     schedule, standing, now = view.schedule, view.standing, view.now
     running = view.job is not None and view.job.finished_at is None
     early = "" if standing is None else ahead(standing, now)
-    until = "a person resumes it" if view.paused_until == FOREVER else stamp(view.paused_until or 0)
+    until = "a person resumes it" if view.paused_until == FOREVER else view.shown(view.paused_until or 0)
     due = view.next_due is not None and view.next_due <= now
-    when = "nothing is due" if view.next_due is None else f"it is due at {stamp(view.next_due)}"
+    when = "nothing is due" if view.next_due is None else f"it is due at {view.shown(view.next_due)}"
     answers = [
         ("enabled", schedule.enabled, "it is enabled", "it has `enabled = false` in agent.toml"),
         ("own", not schedule.shared, "it is this agent's own", "it is shared: its due times are requests"),

@@ -2,8 +2,10 @@
 
 import json
 import re
+import time
 from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from schedule_kit import MINUTE, Rig, at, daily, minutely
@@ -109,6 +111,32 @@ def test_a_list_sees_a_pause_whose_queue_file_was_lost(person):
         file.unlink()
     assert "paused until resumed" in person("schedule", "list")
     assert not (person.home / "queue.sqlite3").exists()
+
+
+ZONES = ["Asia/Kolkata", "America/St_Johns", "UTC"]
+WRITTEN_OUT = re.compile(r"\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)")
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_every_time_of_a_schedule_is_shown_in_its_own_zone_on_a_machine_of_another(person, zone, monkeypatch):
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    try:
+        (person.folder / "agent.toml").write_text(AGENT.replace('"Europe/Berlin"', f'"{zone}"'))
+        listed = person("schedule", "list")
+        assert {clock for _, clock in WRITTEN_OUT.findall(listed)} == {"02:30:00"}
+        assert "02:30" in person("status")
+        said = person("schedule", "pause", "nightly", "--until", "2099-01-15T09:00:00Z")
+        local = datetime.fromisoformat("2099-01-15T09:00:00+00:00").astimezone(ZoneInfo(zone))
+        words = f"{local:%Y-%m-%d %H:%M:%S} ({zone})"
+        assert f"until {words}" in said
+        assert f"paused until {words}" in " ".join(person("schedule", "list").split())
+        assert f"it is paused until {words}" in person("why", "nightly")
+        assert "02:30:00" in person("schedule", "resume", "nightly")
+        person("schedule", "pause", "nightly", "--until", "9999-12-31T23:59:59Z")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_pause_until_a_local_time_is_this_machines(person):
@@ -223,7 +251,7 @@ def test_why_says_of_each_condition_whether_it_holds():
     rig = Rig(daily("02:00"))
     assert shut(rig).keys() == {"seen", "due"}
     rig.tick("2027-01-15 09:00")
-    assert shut(rig) == {"due": "it is due at 2027-01-16T02:00:00Z"}
+    assert shut(rig) == {"due": "it is due at 2027-01-16 02:00:00 (UTC)"}
     rig.clock.now = at("2027-01-16 02:00")
     assert shut(rig) == {}
     assert shut(rig, served=False) == {"served": "no agent of this home serves dev"}
@@ -239,7 +267,7 @@ def test_why_says_that_it_is_paused_disabled_shared_of_no_known_zone_or_ahead_of
     rig = Rig(daily("02:00"))
     rig.tick()
     rig.schedules.pause("d", at("2027-01-20 00:00"))
-    assert shut(rig)["not_paused"] == "it is paused until 2027-01-20T00:00:00Z"
+    assert shut(rig)["not_paused"] == "it is paused until 2027-01-20 00:00:00 (UTC)"
     rig.schedules.pause("d", at("9999-12-31 23:59:59"))
     assert shut(rig) == {"not_paused": "it is paused until a person resumes it", "due": "nothing is due"}
     assert "enabled" in shut(Rig(daily("02:00", enabled=False)))

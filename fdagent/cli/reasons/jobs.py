@@ -120,16 +120,14 @@ def _schedule(place: Where, name: str) -> list[Explained]:
 
 
 def _schedule_notes(place: Where, view: "View") -> Iterator[str]:
-    from fdagent.fleet.due import local_time
     from fdagent.fleet.schedules import times_of
     from models.times import lasted
 
-    zone = view.schedule.time_zone
     yield f"It runs {times_of(view.schedule).words}."
     if view.next_due is not None and view.next_due > view.now:
-        yield f"It is next due at {local_time(view.next_due, zone)}, in {lasted(view.next_due - view.now)}."
+        yield f"It is next due at {view.shown(view.next_due)}, in {lasted(view.next_due - view.now)}."
     if view.last is not None:
-        yield f"Its last due time, {local_time(view.last.due, zone)}: {view.outcome}."
+        yield f"Its last due time, {view.shown(view.last.due)}: {view.outcome}."
     if running_agent(place) is None:
         yield NONE_RUNS
 
