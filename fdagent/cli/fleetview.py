@@ -10,7 +10,9 @@ from typing import Any
 from rich.text import Text
 
 from fdagent.cli.view import console, grid, sentence, state, when
+from fdagent.fleet.copies import Odd, Scheduled
 from fdagent.fleet.records import Found
+from fdagent.fleet.slotlog import SlotSeen, counts
 from fdagent.probe.findings import Finding, Level
 from fdagent.project.problems import printable
 from fdagent.why import Answer
@@ -21,6 +23,7 @@ from models.times import lasted
 
 LEVELS = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
 LEVEL_WIDTH = 8
+MOST_SLOTS = 15
 ARROW, GUARD = 2, 6
 """How far the lines of an arrow and of its guards are indented."""
 
@@ -51,6 +54,52 @@ def _agent(record: AgentRecord, age: float | None) -> tuple[str | Text, ...]:
         said(record.version),
         said(record.metadata_version)[:12],
     )
+
+
+def schedules(env: str, found: Sequence[Scheduled], slots: Mapping[str, Sequence[SlotSeen]], now: float) -> None:
+    """The environment's schedules: a shared one in one row, with what became of its last day's due times."""
+    if not found:
+        return
+    columns = ("schedule", "agents", "runs", "next due", "last 24 hours", "note")
+    rows = [_schedule(one, slots.get(one.id, ()), now) for one in found]
+    grid(f"Schedules of {env}", columns, rows, wrap=("runs", "last 24 hours", "note"))
+
+
+def _schedule(one: Scheduled, slots: Sequence[SlotSeen], now: float) -> tuple[str | Text, ...]:
+    agents, newest = ", ".join(one.agents), one.newest
+    due = newest.next_due_at
+    waits = "" if due is None else "now" if due <= now else f"in {lasted(due - now)}"
+    notes = [f"paused on {', '.join(one.paused)}"] if one.paused else []
+    if due is None and not one.paused:
+        notes.append("not due by itself")
+    return (
+        said(one.id),
+        f"Shared by {said(agents)}" if one.shared else said(agents),
+        said(newest.when),
+        waits,
+        ", ".join(f"{number} {name}" for name, number in counts(slots).items()),
+        said("; ".join(notes)),
+    )
+
+
+def odd_slots(env: str, slots: Mapping[str, Sequence[SlotSeen]], now: float) -> None:
+    """The slots that did not go smoothly, newest first: missed, expired, failed, or gone from one agent to another."""
+    odd = sorted((one for many in slots.values() for one in many if not one.smooth), key=lambda one: -one.due)
+    if not odd:
+        return
+    rows = [
+        (said(one.id), state(one.state), f"{lasted(now - one.due)} ago", said(" → ".join(one.holds)), said(one.why))
+        for one in odd[:MOST_SLOTS]
+    ]
+    grid(f"Slots of {env} to look at", ("slot", "state", "due", "held by", "why"), rows, wrap=("why",))
+    if len(odd) > MOST_SLOTS:
+        sentence(f"And {len(odd) - MOST_SLOTS} older ones of the last 24 hours: --json lists all.")
+
+
+def warnings(odd: Sequence[Odd]) -> None:
+    """What about the schedules is hardly meant."""
+    for one in odd:
+        sentence(f"! {said(one.sentence)}", "yellow")
 
 
 def leases(env: str, found: Sequence[Found[Lease]]) -> None:

@@ -35,6 +35,11 @@ STYLES = {
     "alive": "green",
     "late": "yellow",
     "lost": "red",
+    "accepted": "cyan",
+    "waiting": "yellow",
+    "expired": "red",
+    "missed": "red",
+    "rejected": "red",
 }
 UNLIMITED = 500
 """Width of a table that is piped: a program's reader cuts no column."""

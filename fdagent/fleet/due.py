@@ -16,13 +16,15 @@ import functools
 import heapq
 import math
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from dateutil import rrule, tz
 
-from fdagent.config.shapes import DAYS
+from fdagent.config.forms import YEAR_MINUTES
+from fdagent.config.shapes import DAYS, clock_problem, week_problem
 from fdagent.config.zones import zone_problem
 from fdagent.errors import ConfigError
 
@@ -35,6 +37,8 @@ _LAST_DAY = datetime(9990, 1, 1)  # noqa: DTZ001 -- the last day of any zone's c
 LAST_INSTANT = _LAST_DAY.replace(tzinfo=UTC).timestamp()
 """The calendar of datetimes ends soon after; nothing is due later."""
 MICROSECONDS = 1_000_000
+_EVERY = re.compile(r"every (?:minute|(\d+(?:\.\d+)?) minutes)", re.ASCII)
+_TIMED = re.compile(r"(daily at|weekly on) ([a-z0-9:, ]+) \(([^()]+)\)", re.ASCII)
 _SHOWN = "%Y-%m-%d %H:%M:%S"
 MOST_COUNTED = 10_000
 """The most daily or weekly times that are counted one by one, which takes a third of a second: 27 years of daily ones."""
@@ -149,6 +153,21 @@ class Times:
                 )
             )
         return rules
+
+
+def times_in(words: str) -> Times | None:
+    """The other way round of `Times.words`; None for words of another version, or times in a machine's own zone."""
+    every = _EVERY.fullmatch(words)
+    if every is not None:
+        minutes = float(every[1] or 1)
+        return Times(every_minutes=minutes) if 0 < minutes <= YEAR_MINUTES else None
+    timed = _TIMED.fullmatch(words)
+    if timed is None or zone_problem(timed[3]):
+        return None
+    clocks, daily = tuple(timed[2].split(", ")), timed[1] == "daily at"
+    if any(map(clock_problem if daily else week_problem, clocks)):
+        return None
+    return Times(daily=clocks, zone=timed[3]) if daily else Times(weekly=clocks, zone=timed[3])
 
 
 def local_time(instant: float, zone: str) -> str:

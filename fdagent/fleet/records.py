@@ -89,18 +89,20 @@ class Found(Generic[R]):
     problem: str = ""
 
 
-def read_all(store: Store, folder: str, of: type[R]) -> list[Found[R]]:
+def read_all(store: Store, folder: str, of: type[R], begins: str = "") -> list[Found[R]]:
     """Every record of a folder, by key.
 
     Args:
         store: The control root.
         folder: Such as `agents/`.
         of: What the records are.
+        begins: How the ids of those that are read begin.
 
     Raises:
         StoreError: The store can't be reached, or refuses this identity the folder.
     """
-    found = (_read(store, entry.key, of) for entry in store.list(folder) if entry.key.endswith(SUFFIX))
+    keys = [entry.key for entry in store.list(folder) if entry.key.endswith(SUFFIX)]
+    found = (_read(store, key, of) for key in keys if key.startswith(folder + begins))
     return [one for one in found if one is not None]
 
 

@@ -81,7 +81,7 @@ def test_an_agent_that_fell_silent_is_watched_for_its_span_and_then_forgotten(de
     said = desk("agents", "dev", "--forget", "etl-01", "--json")
     assert said.code == 0
     assert said.json == {"env": "dev", "forgotten": "etl-01"}
-    assert "watched for up to 1 s" in said.err
+    assert "watched for up to 1.1 s" in said.err
 
 
 @pytest.mark.parametrize(("name", "code"), [("etl-09", 3), ("../release", 2)])

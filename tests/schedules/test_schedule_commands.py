@@ -8,13 +8,16 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from schedule_kit import MINUTE, Rig, at, daily, minutely
 
 from fdagent.cli.main import commands, run
 from fdagent.cli.schedule import moment
 from fdagent.config.schedules import Schedule
+from fdagent.config.shapes import DAYS
 from fdagent.errors import UsageError
-from fdagent.fleet.due import Times
+from fdagent.fleet.due import Times, times_in
 from fdagent.fleet.schedules import explain, fingerprint
 from fdagent.project.scaffold import write_scaffold
 from fdagent.queue.db import Database
@@ -326,3 +329,37 @@ def test_copies_that_mean_the_same_have_the_same_fingerprint_whatever_order_they
 )
 def test_times_in_words(times, words):
     assert times.words == words
+
+
+CLOCKS = st.lists(st.builds("{:02}:{:02}".format, st.integers(0, 23), st.integers(0, 59)), min_size=1, max_size=3)
+DATED = st.builds("{} {}".format, st.sampled_from(DAYS), CLOCKS.map(lambda found: found[0]))
+NAMED = st.sampled_from(["UTC", "Europe/Berlin", "America/Argentina/ComodRivadavia"])
+
+
+@given(
+    st.one_of(
+        st.builds(Times, st.integers(1, 100_000).map(float)),
+        st.builds(Times, st.just(None), CLOCKS.map(tuple), st.just(()), NAMED),
+        st.builds(Times, st.just(None), st.just(()), st.lists(DATED, min_size=1, max_size=3).map(tuple), NAMED),
+    )
+)
+def test_times_are_read_back_from_their_words(times):
+    assert times_in(times.words) == times
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "daily at 02:00 (local time)",
+        "daily at 25:00 (UTC)",
+        "weekly on 02:00 (UTC)",
+        "weekly on mon 2:00 (UTC)",
+        "daily at 02:00 (Mars/Phobos)",
+        "every 0 minutes",
+        f"every {'9' * 400} minutes",
+        "every now and then",
+        "",
+    ],
+)
+def test_words_that_are_no_times_known_here_are_none(words):
+    assert times_in(words) is None
