@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 AZURITE := .azurite/node_modules/azurite/package.json
 AZURITE_VERSION := 3.35.0
 SEEDS ?= 100
+# Half of the tests wait for processes of their own, so two at a time for each processor.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 ONLY ?=
 
 .PHONY: demo test lint bench soak clean
@@ -14,7 +16,7 @@ demo: $(VENV)/.run
 	$(BIN)/fdagent demo
 
 test: $(VENV)/.dev azurite
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --dist loadfile
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

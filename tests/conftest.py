@@ -3,7 +3,13 @@
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+# The same examples each time, so that a change is judged by its own lines; `--hypothesis-profile=default` draws new ones.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser):

@@ -240,9 +240,10 @@ class Agent:
         return self.process.wait(seconds)
 
     def stop(self) -> None:
-        """SIGTERM, and a good end."""
-        self.signal(signal.SIGTERM)
-        assert self.wait() == 0, self.said()
+        """SIGTERM as soon as it is up, and a good end."""
+        self.up().signal(signal.SIGTERM)
+        code = self.wait()
+        assert code == 0, f"exit code {code}: {self.said()}"
 
     def kill(self) -> None:
         """SIGKILL for the daemon alone."""

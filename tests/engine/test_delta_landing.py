@@ -1,6 +1,7 @@
 """Real Delta tables under answers that get lost, commits that land late, logs that are cleaned, and killed processes."""
 
 import contextlib
+import copy
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -321,33 +322,59 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("nth", [1, 2, 3])
-@pytest.mark.parametrize("step", STEPS)
-def test_killed_at_any_step_and_run_again_the_tables_are_those_of_an_undisturbed_run(
-    silver, monkeypatch, step, nth, after
-):
-    cls, name = STEPS[step]
-    real = getattr(cls, name)
-    left = [nth]
+READS = {"open", "has_txn", "author"}
+"""Steps after which nothing has changed: to die after one is to die before the next."""
 
-    def dying(self, *args, **values):
-        left[0] -= 1
-        if left[0] == 0 and not after:
-            raise Killed
-        done = real(self, *args, **values)
-        if left[0] == 0:
-            raise Killed
-        return done
 
-    with monkeypatch.context() as patch, contextlib.suppress(Killed):
-        patch.setattr(cls, name, dying)
+def elsewhere(silver: Silver, root: Path) -> Silver:
+    """The same state in another folder."""
+    shutil.copytree(silver.world.root, root)
+    there = copy.deepcopy(silver)
+    there.world.root = root
+    return there
+
+
+def steps_of(silver: Silver, monkeypatch, *, die_at: int = -1, after: bool = False) -> list[str]:
+    """Run once; the steps that were taken. With `die_at` it must die at that one."""
+    taken: list[str] = []
+
+    def watched(step: str, real: Callable) -> Callable:
+        def call(self, *args, **values):
+            taken.append(step)
+            dies = len(taken) - 1 == die_at
+            if dies and not after:
+                raise Killed
+            done = real(self, *args, **values)
+            if dies:
+                raise Killed
+            return done
+
+        return call
+
+    dying = pytest.raises(Killed) if die_at >= 0 else contextlib.nullcontext()
+    with monkeypatch.context() as patch, dying:
+        for step, (cls, name) in STEPS.items():
+            patch.setattr(cls, name, watched(step, getattr(cls, name)))
         silver.world.outcome("silver.s", "key")
-    again = silver.world.run("silver.s", "key")
-    assert again.status in {RunStatus.SUCCEEDED, RunStatus.ALREADY_DONE}
-    landed_once(silver)
-    kept = silver.world.quarantine("silver.s", "run_key", "attempt_id", "row")
-    assert len(kept) == 2, "rows of the attempt that did not land are gone"
+    return taken
+
+
+def test_killed_at_any_step_and_run_again_the_tables_are_those_of_an_undisturbed_run(
+    silver, tmp_path_factory, monkeypatch
+):
+    folder = tmp_path_factory.mktemp("deaths")
+    steps = steps_of(elsewhere(silver, folder / "undisturbed"), monkeypatch)
+    assert set(steps) >= {"open", "has_txn", "commit", "compute", "quarantine", "settle"}
+    deaths = [(at, False) for at in range(len(steps))]
+    deaths += [(at, True) for at, step in enumerate(steps) if step not in READS]
+    for at, after in deaths:
+        died = elsewhere(silver, folder / f"died-{at}-{after}")
+        steps_of(died, monkeypatch, die_at=at, after=after)
+        again = died.world.run("silver.s", "key")
+        assert again.status in {RunStatus.SUCCEEDED, RunStatus.ALREADY_DONE}, (steps[at], after)
+        landed_once(died)
+        kept = died.world.quarantine("silver.s", "run_key", "attempt_id", "row")
+        assert len(kept) == 2, f"rows of the attempt that died at {steps[at]} are gone"
 
 
 def test_quarantine_of_a_lost_attempt_is_removed_and_others_rows_stay(silver):
