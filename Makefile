@@ -9,7 +9,7 @@ SEEDS ?= 100
 JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 ONLY ?=
 
-.PHONY: demo test lint bench soak clean
+.PHONY: demo test long lint bench soak clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
@@ -17,6 +17,10 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.dev azurite
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+# What takes minutes: a soak of one minute, many seeds. CI runs it after the tests.
+long: $(VENV)/.dev
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist load -m long
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
