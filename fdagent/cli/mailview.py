@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from fdagent.cli import view
+from fdagent.cli.fleetview import said
 
 
 def requests(env: str, rows: Sequence[Mapping[str, Any]], problems: Sequence[tuple[str, str]]) -> None:
@@ -21,7 +22,7 @@ def requests(env: str, rows: Sequence[Mapping[str, Any]], problems: Sequence[tup
         columns = ("id", "state", "held by", "tables", "deadline", "why")
         view.grid(f"Requests of {env}", columns, [_cells(row) for row in shown])
     for key, problem in problems:
-        out.print(Text(f"{key}: {problem}", "yellow"), soft_wrap=True)
+        out.print(Text(f"{said(key)} can't be read: {said(problem)}", "yellow"), soft_wrap=True)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str | Text, ...]:
@@ -29,9 +30,10 @@ def _cells(row: Mapping[str, Any]) -> tuple[str | Text, ...]:
     if row.get("offered"):
         state += Text(" (offered)", "yellow")
     tables = ", ".join(row["entities"]) if row["entities"] else "all"
-    return row["id"], state, _held(row), tables, row["deadline"] or "", row.get("error") or row.get("reason") or ""
+    why = row.get("error") or row.get("reason") or ""
+    return said(row["id"]), state, _held(row), said(tables), row["deadline"] or "", said(why)
 
 
 def _held(row: Mapping[str, Any]) -> str:
     """Each agent that held it, in order; the first hold of a run is followed by who took it over."""
-    return " → ".join(row.get("agents") or [])
+    return said(" → ".join(row.get("agents") or []))

@@ -17,6 +17,12 @@ import duckdb
 
 from fdagent.errors import Denied, DiskFull, RunError
 
+CONVERSION = (
+    "Use try_cast(... as ...), which gives NULL where a value can't be converted, and a not_null check with severity "
+    '"quarantine" on its column to put such rows aside; or correct the value at its source.'
+)
+PARSING = CONVERSION.replace("try_cast(... as ...)", "try_strptime")
+OUT_OF_RANGE = "Cast to a wider type before it is computed with, or correct the value at its source."
 NO_ROOM = ("no space left", "disk full", "not enough space", "max_temp_directory_size")
 
 
@@ -127,8 +133,8 @@ class Duck:
 def first_line(err: Exception) -> str:
     """The sentence of a DuckDB error, without the picture of the SQL under it and without its class."""
     line = str(err).strip().split("\n", 1)[0]
-    for kind in ("Binder Error: ", "Catalog Error: ", "Conversion Error: ", "Parser Error: ", "Invalid Input Error: "):
-        line = line.removeprefix(kind)
+    for kind in ("Binder", "Catalog", "Conversion", "Parser", "Invalid Input", "Out of Range"):
+        line = line.removeprefix(f"{kind} Error: ")
     return line if line.endswith((".", "!", "?")) else line + "."
 
 
@@ -178,4 +184,13 @@ def explained(kind: type[RunError], what: str, *, fix: str = "") -> Iterator[Non
     try:
         yield
     except duckdb.Error as err:
-        raise kind(f"{what}: {first_line(err)}", fix=fix) from err
+        raise kind(f"{what}: {first_line(err)}", fix=fix or _advice(err)) from err
+
+
+def _advice(err: duckdb.Error) -> str:
+    """What to do about a value that the SQL can't take; empty where the sentence says it."""
+    if isinstance(err, duckdb.ConversionException):
+        return CONVERSION
+    if "could not parse string" in str(err).lower():
+        return PARSING
+    return OUT_OF_RANGE if isinstance(err, duckdb.OutOfRangeException) else ""

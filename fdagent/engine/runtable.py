@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fdagent.engine.change import Change
 from fdagent.engine.landing import AlreadyDone, Landed, Landing, land
 from fdagent.engine.runlog import last_marks, stamp_ms
-from fdagent.errors import Category, FdagentError, StoodDown
+from fdagent.errors import Category, FdagentError, StoodDown, TransformFailed
 from fdagent.ports import Clock, Ids, Note
 from fdagent.project.model import Entity, Environment, Project
 from fdagent.project.places import Places
@@ -89,7 +89,7 @@ def run_table(project: Project, entity: Entity, context: RunContext) -> Outcome:
     except StoodDown:
         raise
     except FdagentError as err:
-        row, retryable = _failed(row, err.category, str(err)), err.retryable
+        row, retryable = _failed(row, err.category, _sentence(err, project, entity)), err.retryable
     except Exception as err:  # noqa: BLE001  # a mistake of ours ends one table, in words, not the agent
         row, retryable = _failed(row, Category.CODE, f"{type(err).__name__}: {err}"), False
     ended = context.clock.elapsed()
@@ -127,6 +127,14 @@ def _begun(entity: Entity, context: RunContext) -> RunRow:
         metadata_version=context.metadata_version,
         git_commit=context.git_commit,
     )
+
+
+def _sentence(err: FdagentError, project: Project, entity: Entity) -> str:
+    """What happened and what to do; a transform's failure says which file declares it."""
+    if not isinstance(err, TransformFailed):
+        return str(err)
+    file = entity.file.relative_to(project.root) if entity.file.is_relative_to(project.root) else entity.file
+    return f"{err.what} It is declared in {file.as_posix()}. {err.fix}".rstrip()
 
 
 def _failed(row: RunRow, category: Category, sentence: str) -> RunRow:

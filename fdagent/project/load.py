@@ -53,9 +53,13 @@ def load_project(root: Path) -> Project:
 def _must_be_a_project(root: Path) -> None:
     problem = ""
     try:
+        str(root).encode()
         names = {path.name for path in root.iterdir()}
         if LAYERS_FILE not in names:
             problem = f"it has no {LAYERS_FILE}"
+    except UnicodeEncodeError:
+        # Neither DuckDB nor delta-rs opens a file below such a folder.
+        problem = "its path is not UTF-8: rename the folder"
     except FileNotFoundError:
         problem = "there is no such folder"
     except NotADirectoryError:

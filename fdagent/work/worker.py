@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from fdagent.commit import Audit
 from fdagent.engine import runlog
-from fdagent.errors import FdagentError, HandedOver, StoodDown
+from fdagent.errors import FdagentError, HandedOver, StoodDown, unforeseen
 from fdagent.ports import Clock, Ids, Processes
 from fdagent.project import load
 from fdagent.project.places import Places, environment_named
@@ -159,7 +159,11 @@ class Work:
         return None if job is None else Claimed(job, asked)
 
     def flush(self) -> None:
-        """Bring run-log rows of ended attempts into the run log; what fails is kept and told."""
+        """Bring run-log rows of ended attempts into the run log; what fails is kept and told.
+
+        Raises:
+            HomeError, GaveUp: The queue itself can't be used, so there is no going on.
+        """
         for batch in self.jobs.closed_batches():
             if self.wishes.orphaned():
                 return
@@ -168,8 +172,9 @@ class Work:
                 places = Places(project, environment_named(project, batch.env))
                 rows = [RunRow.from_text(text) for text in batch.rows]
                 runlog.append_rows(places, batch.name, rows, clock=self.clock, ids=self.ids)
-            except FdagentError as err:
-                self.told.trouble(f"The run log of {batch.env} could not be written; its rows are kept. {err}")
+            except Exception as err:  # noqa: BLE001  # DuckDB, Arrow, delta-rs, the system: no log may end the work
+                why = str(err) if isinstance(err, FdagentError) else unforeseen(err)
+                self.told.trouble(f"The run log of {batch.env} could not be written; its rows are kept. {why}")
                 continue
             self.jobs.drop_batch(batch)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from fdagent.engine.marks import FoundFile, Taken
 from fdagent.errors import BadSource, Denied, SourceMissing
 from fdagent.project.model import Take
+from fdagent.project.problems import printable
 
 
 def find(pattern: str, root: Path) -> list[FoundFile]:
@@ -27,6 +28,7 @@ def find(pattern: str, root: Path) -> list[FoundFile]:
 
     Raises:
         Denied: A file's size and time can't be read.
+        BadSource: A file's name is no text, so that neither marks nor DuckDB can hold it.
     """
     found = []
     for name in glob.glob(pattern, recursive=True):  # noqa: PTH207  # Path.glob takes no absolute pattern
@@ -38,8 +40,22 @@ def find(pattern: str, root: Path) -> list[FoundFile]:
         except PermissionError as err:
             raise Denied(f"No rights to read the source file {path}.", fix="Give this user access.") from err
         if path.is_file():
+            _require_text(name)
             found.append(FoundFile(path, _name(path, root), stat.st_size, stat.st_mtime_ns // 1000))
     return sorted(found, key=lambda file: (file.modified_us, file.name))
+
+
+def _require_text(name: str) -> None:
+    """Refuse a name that is not UTF-8: Linux allows any bytes."""
+    raw = os.fsencode(name)
+    try:
+        raw.decode()
+    except UnicodeDecodeError as err:
+        shown = printable(raw.decode("utf-8", "backslashreplace"))
+        raise BadSource(
+            f"The name of the source file {shown} is not UTF-8: \\x{raw[err.start]:02x} is no part of a letter.",
+            fix="Rename it (a file or folder that was written under another encoding); nothing was loaded.",
+        ) from err
 
 
 def choose(take: Take, pattern: str, found: Sequence[FoundFile], taken: Taken, *, wild: bool) -> list[FoundFile]:
