@@ -72,7 +72,8 @@ class Look:
         Raises:
             StoreError: It could not all be looked at.
         """
-        folders = (self._agents, self._cancels, self._requests, self._statuses)
+        # Agents last: whoever was announced before a request was posted is known when that is judged.
+        folders = (self._cancels, self._requests, self._statuses, self._agents)
         for folder in folders:
             folder.poll()
         for name, agent in self._agents.files.items():

@@ -426,6 +426,24 @@ def test_what_an_agent_may_not_serve_is_left_to_one_that_may_and_rejected_where_
     assert fleet.state("r2") == "rejected", "none lives that may"
 
 
+def test_an_agent_that_was_announced_before_a_request_was_posted_is_known_to_the_poll_that_meets_the_request(fleet):
+    narrow = fleet.agent("etl-01", replace(ALL, entities=("silver.*",)))
+    narrow.tick()
+    wide = fleet.agent("etl-02")
+
+    def in_the_middle_of_a_poll(call, key):
+        if (call, key) == ("list", "requests/"):
+            wide.beat()
+            fleet.post("r1", entities=("bronze.orders",))
+            narrow.view.before = lambda call, key: None
+
+    narrow.view.before = in_the_middle_of_a_poll
+    narrow.mailbox.tick()
+    assert fleet.state("r1") == "absent", "another lives that may"
+    wide.mailbox.tick()
+    assert fleet.status("r1").agent == "etl-02"
+
+
 def test_nothing_is_rejected_while_an_agents_record_cannot_be_read(fleet):
     narrow = fleet.agent("etl-01", replace(ALL, entities=("silver.*",)))
     narrow.tick()
