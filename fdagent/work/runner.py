@@ -195,10 +195,14 @@ class Runner:
         )
 
     def _show(self, job: Job, name: str, rows: int) -> None:
-        """Show in the job how far a table is; what can't be shown now is shown later."""
+        """Show in the job how far a table is: that it began at once, its rows from time to time.
+
+        What can't be shown now is shown later.
+        """
+        began = self._tables.get(name, {}).get("state") != "running"
         self._tables[name] = {"state": "running", "rows": rows}
         now = self.clock.elapsed()
-        if now - self._shown_at >= SHOW_SECONDS:
+        if began or now - self._shown_at >= SHOW_SECONDS:
             self._shown_at = now
             with contextlib.suppress(FdagentError):
                 self.jobs.renew(job, lapsed=not self.belief.held(), tables=self._tables)
