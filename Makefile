@@ -31,7 +31,7 @@ bench: $(VENV)/.dev .bench/peers/.ready
 	$(BIN)/python -m tests.bench $(ONLY)
 
 soak: $(VENV)/.dev
-	$(BIN)/python -m tests.soak --seeds $(SEEDS)
+	$(BIN)/python -m tests.soak --seeds $(SEEDS) --exhaustive
 
 clean:
 	rm -rf $(VENV) .azurite .bench .demo build dist .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,7 @@
 """Long runs: of the simulated world, with replays of what they found, and of a real agent under a fault injector.
 
 `python -m tests.soak --seeds N` stops at the first violation with the line that brings it back. `--exhaustive` also
-searches the scopes that are too large for every test run. `--minutes 0` leaves the real agent (`daemon_soak.py`) out.
+searches every scope whole, those of three agents too. `--minutes 0` leaves the real agent (`daemon_soak.py`) out.
 """
 
 import argparse
@@ -11,12 +11,13 @@ import time
 from tests.soak import daemon_soak
 from tests.world.drive import replay
 from tests.world.explore import explore
+from tests.world.large import LARGE
 from tests.world.process import Violation
 from tests.world.replay import parse
 from tests.world.scopes import SCOPES
 from tests.world.seeds import SEEDED, run, wider
 
-MOST_STATES = 2_000_000
+MOST_STATES = 3_000_000
 TOLD_EVERY_SECONDS = 10.0
 
 
@@ -54,8 +55,8 @@ def _soak(seeds: range, *, exhaustive: bool) -> None:
             print(f"seed {seed}: nothing broke", flush=True)
     print(f"{len(seeds)} seeds x {len(SEEDED)} scopes in {time.monotonic() - begun:.0f} s: nothing broke.")
     print(f"Seen: {', '.join(sorted(seen))}")
-    for name in SCOPES if exhaustive else ():
-        print(explore(SCOPES[name], most=MOST_STATES), flush=True)
+    for scope in (SCOPES | LARGE).values() if exhaustive else ():
+        print(explore(scope, most=MOST_STATES), flush=True)
 
 
 def _replay(line: str) -> None:
@@ -64,7 +65,7 @@ def _replay(line: str) -> None:
     if isinstance(run_or_seed, int):
         run(name.rstrip("+"), run_or_seed)
     else:
-        scope = SCOPES[name.rstrip("+")]
+        scope = (SCOPES | LARGE)[name.rstrip("+")]
         replay(wider(scope) if wide else scope, run_or_seed, print)
     print("Nothing broke.")
 

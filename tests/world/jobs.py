@@ -60,6 +60,8 @@ def work(me: Me) -> str | None:
     pid = me.processes.pid()
     job = me.queue().claim(Worker(me.name, me.processes.place(), pid, float(pid)))
     if job is None:
+        if me.idle():
+            return "rest"  # as a worker ends that has nothing left to do
         me.clock.sleep(TICK)
         return "work"
     me.memory["job"] = job
@@ -100,6 +102,10 @@ def run(me: Me) -> str | None:
     if isinstance(me.queue().finish(job, event, facts, rows=[f'{{"attempt":{job.attempt}}}'])[0], Refusal):
         me.saw("end refused")
     return "work"
+
+
+def rest(me: Me) -> None:
+    """Every job has ended; so does this worker."""
 
 
 def ask_to_stop(me: Me) -> None:

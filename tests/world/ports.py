@@ -114,48 +114,53 @@ class SimTable(Port):
         self._ask(("discard", self._name, change.files))
 
 
+class SharedSqlite:
+    """The one SQLite connection of a world, in memory; `rows` is what it holds now.
+
+    All queues can share it, as no process is left while it is inside a transaction.
+    """
+
+    def __init__(self) -> None:
+        self.inner = sqlite3.connect(":memory:", isolation_level=None)
+        Database.over(self.inner)
+        self.rows = EMPTY
+
+    def hold(self, rows: Contents) -> None:
+        """Let it hold these."""
+        if rows is self.rows:
+            return
+        for name, found in zip(TABLES, rows, strict=True):
+            self.inner.execute(f"delete from {name}")
+            for row in found:
+                self.inner.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+        self.rows = rows
+
+
 class QueueConnection(Port):
-    """A SQLite connection in memory that is loaded with the machine's rows at the start of each transaction or read."""
+    """A connection to one machine's queue, loaded with its rows at the start of each transaction or read."""
 
     row_factory: Any = None
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-        self._inner = sqlite3.connect(":memory:", isolation_level=None)
-        Database.over(self._inner)
-        self._loaded = EMPTY
-
-    def close(self) -> None:
-        """Its process has ended."""
-        self._inner.close()
+    def __init__(self, ask: Ask, shared: SharedSqlite) -> None:
+        self._ask, self._shared = ask, shared
 
     @property
     def in_transaction(self) -> bool:
-        return self._inner.in_transaction
+        return self._shared.inner.in_transaction
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        word = sql.split(None, 1)[0].lower()
-        if not self._inner.in_transaction and word != "pragma":
-            rows = self._ask(("transaction",) if word == "begin" else ("query",))
-            self._load(rows)
-        self._inner.row_factory = self.row_factory
-        cursor = self._inner.execute(sql, values)
+        word, inner = sql.split(None, 1)[0].lower(), self._shared.inner
+        if not inner.in_transaction and word != "pragma":
+            self._shared.hold(self._ask(("transaction",) if word == "begin" else ("query",)))
+        inner.row_factory = self.row_factory
+        cursor = inner.execute(sql, values)
         if word == "commit":
-            self._loaded = rows_of(self._inner)
-            self._ask(("stored", self._loaded))
+            self._shared.rows = rows_of(inner)
+            self._ask(("stored", self._shared.rows))
         return cursor
 
-    def _load(self, rows: Contents) -> None:
-        if rows is self._loaded:
-            return
-        for name, found in zip(TABLES, rows, strict=True):
-            self._inner.execute(f"delete from {name}")
-            for row in found:
-                self._inner.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
-        self._loaded = rows
-
     def executemany(self, sql: str, values: Any) -> sqlite3.Cursor:
-        return self._inner.executemany(sql, values)
+        return self._shared.inner.executemany(sql, values)
 
 
 @lru_cache(100_000)

@@ -18,12 +18,14 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from fdagent.commit import Transition
 from fdagent.errors import FdagentError
+from fdagent.queue.cell import from_row
 from fdagent.queue.jobs import Jobs
 from fdagent.work.holding import Belief
+from models.job import FINAL
 from models.step import ABSENT
 
 from .freeze import Port, freeze
-from .ports import QueueConnection, SimClock, SimIds, SimProcesses, SimStore, SimTable, open_queue
+from .ports import QueueConnection, SharedSqlite, SimClock, SimIds, SimProcesses, SimStore, SimTable, open_queue
 
 Call = tuple[Any, ...]
 """What a process waits in: the kind, then its arguments."""
@@ -31,7 +33,7 @@ Duty = Callable[["Me"], str | None]
 """One bounded piece of work; it may name the duty that comes next."""
 
 DONE: Call = ("done",)
-LIVE_TASKS = 1000
+LIVE_TASKS = 20_000
 """Greenlets kept at their nodes; one that was given up is rebuilt when it is needed."""
 
 
@@ -59,14 +61,13 @@ class Program:
 class Me:
     """A process's own view: its ports, and what it remembers."""
 
-    def __init__(self, program: Program, boot: int, ask: Callable[[Call], Any]) -> None:
+    def __init__(self, program: Program, boot: int, ask: Callable[[Call], Any], shared: SharedSqlite) -> None:
         self.name, self.agent, self.machine, self.boot = program.name, program.agent, program.machine, boot
         self.ask = ask
         self.clock, self.ids = SimClock(ask), SimIds(ask)
         self.processes, self.store = SimProcesses(ask), SimStore(ask)
         self.memory: dict[str, Any] = {}
-        self._queue: Jobs | None = None
-        self.connection: QueueConnection | None = None
+        self._shared, self._queue = shared, None
         self.beliefs: dict[str, Belief] = {}
 
     def table(self, name: str) -> SimTable:
@@ -76,9 +77,12 @@ class Me:
     def queue(self) -> Jobs:
         """This machine's queue, as production code opens it."""
         if self._queue is None:
-            self.connection = QueueConnection(self.ask)
-            self._queue = open_queue(self.connection, self.clock, self.ids)
+            self._queue = open_queue(QueueConnection(self.ask, self._shared), self.clock, self.ids)
         return self._queue
+
+    def idle(self) -> bool:
+        """Right after a claim: did this machine's queue hold nothing but final jobs?"""
+        return all(from_row(row).state in FINAL for row in self._shared.rows[0])
 
     def believe(self, what: str, span: float) -> Belief:
         """A new belief that the world watches: no two processes may hold one of the same `what` at once."""
@@ -103,8 +107,8 @@ class Me:
 class _Task:
     """A greenlet in which a program runs."""
 
-    def __init__(self, program: Program, boot: int) -> None:
-        self.me = Me(program, boot, self._ask)
+    def __init__(self, program: Program, boot: int, shared: SharedSqlite) -> None:
+        self.me = Me(program, boot, self._ask, shared)
         self._program, self._ending, self.rebuilding = program, False, False
         self._greenlet = greenlet(self._run, parent=getcurrent())
 
@@ -149,8 +153,6 @@ class _Task:
         self._ending = True
         if not self._greenlet.dead:
             self._greenlet.throw(GreenletExit)
-        if self.me.connection is not None:
-            self.me.connection.close()
         # The cycles through both would keep all that was left behind until somebody looks for garbage.
         vars(self.me).clear()
         del self._greenlet
@@ -162,15 +164,16 @@ class Root:
     Args:
         program: What runs.
         boot: Which start this is.
+        shared: Where its world keeps queues.
         branching: Keep what is needed to answer one node in several ways.
     """
 
-    def __init__(self, program: Program, boot: int, *, branching: bool) -> None:
-        self.program, self.boot, self.branching = program, boot, branching
+    def __init__(self, program: Program, boot: int, shared: SharedSqlite, *, branching: bool) -> None:
+        self.program, self.boot, self.branching, self._shared = program, boot, branching, shared
         self.nodes = 0
         self._interned: dict[Any, Node] = {}
         self._live: deque[Node] = deque()
-        task = _Task(program, boot)
+        task = _Task(program, boot, shared)
         self.first = self.settle(Node(self, None, None, task.resume(None), task))
 
     def settle(self, node: "Node") -> "Node":
@@ -194,7 +197,7 @@ class Root:
         while at.parent is not None:
             answers.append(at.answer)
             at = at.parent
-        task = _Task(self.program, self.boot)
+        task = _Task(self.program, self.boot, self._shared)
         task.rebuilding = True
         task.resume(None)
         for answer in reversed(answers):

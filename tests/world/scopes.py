@@ -1,176 +1,252 @@
-"""The named scopes: what is searched, and what is run with seeds."""
+"""The named scopes of every test run: two agents, one fault, and what each must have seen. `large.py` has the rest."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+from fdagent.fleet.records import dump
+from models.status import RequestState, Status
 
 from . import agents, jobs, leases, ledgers, mailbox, slots
 from .landing import OneEffect, lands
-from .process import Program
+from .process import Duty, Program
 from .state import BASE, Machine, Scope
 
+SCOPES: dict[str, Scope] = {}
+TWO, THREE = "ab", "abc"
+FAULTS = frozenset({"late", "twice", "crash", "sent", "stall"})
+LANDS = frozenset({"landed", "already done"})
 
-def _landing(name: str, *, merge: bool, keys=(("R",), ("R",)), **options) -> Scope:
+
+def alike(letters: str, duties: Sequence[Duty], machines: Sequence[str] = ()) -> tuple[Program, ...]:
+    """Agents that all do the same, each on a machine of its own or on those named."""
+    places = machines or [f"m{letter}" for letter in letters]
+    return tuple(
+        Program(letter, tuple(duties), machine=machine, agent=letter)
+        for letter, machine in zip(letters, places, strict=True)
+    )
+
+
+def landing(name: str, *, merge: bool, keys: Sequence[Sequence[str]] = (("R",), ("R",)), **options: Any) -> Scope:
+    """Agents that land run keys in one table."""
     programs = tuple(
         Program(letter, tuple(lands(key, merge=merge) for key in mine), machine=f"m{letter}", agent=letter)
-        for letter, mine in zip("abc", keys, strict=False)
+        for letter, mine in zip(THREE, keys, strict=False)
     )
-    return Scope(name, programs, (OneEffect(),), tables=("t",), **options)
+    return Scope(name, programs, (OneEffect(),), **{"tables": ("t",), "sometimes": LANDS} | options)
 
 
-SCOPES = {
-    scope.name: scope
-    for scope in (
-        _landing("append", merge=False, foreign=1, cleans=1),
-        _landing("merge", merge=True, foreign=1, cleans=1),
-        _landing("append-keys", merge=False, keys=(("R", "local"), ("S", "R"))),
-        _landing("merge-keys", merge=True, keys=(("R", "local"), ("S", "R"))),
-    )
-}
-
-
-def _leases(name: str, machines: tuple[str, str], duties=("take", "keep", "release"), **options) -> Scope:
-    programs = tuple(
-        Program(letter, tuple(getattr(leases, duty) for duty in duties), machine=machine, agent=machine)
-        for letter, machine in zip("ab", machines, strict=True)
-    )
-    return Scope(name, programs, (leases.OneBeliever(),), **{"tick": leases.TICK, "until": 9.0} | options)
-
-
+_UNSIGNED = LANDS | {"already done, author unknown"}
+_LOCAL_TOO = (("R", "local"), ("S", "R"))
 for _scope in (
-    _leases("lease", ("ma", "mb"), lockstep=True),
-    _leases("lease-slow", ("ma", "mb"), lockstep=True, faults=frozenset({"slow"})),
-    _leases("lease-workers", ("m", "m"), lockstep=True),
-    _leases("lease-release", ("ma", "mb"), duties=("take", "release"), until=3.0),
+    landing("append", merge=False, foreign=1, cleans=1, sometimes=_UNSIGNED),
+    landing("merge", merge=True, foreign=1, cleans=1, sometimes=_UNSIGNED),
+    landing("append-keys", merge=False, keys=_LOCAL_TOO),
+    landing("merge-keys", merge=True, keys=_LOCAL_TOO),
 ):
     SCOPES[_scope.name] = _scope
 
 
-def _requests(name: str, duties=mailbox.AGENT, **options) -> Scope:
-    programs = tuple(Program(letter, duties, machine=f"m{letter}", agent=letter) for letter in "ab")
-    records = {
-        mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.DEADLINE),
-        "agents/a.json": mailbox.agent_body("a", "a-0", "first", 0.0),
-        "agents/b.json": mailbox.agent_body("b", "b-0", "first", 0.0),
+def leasing(
+    name: str,
+    letters: str = TWO,
+    machines: Sequence[str] = (),
+    duties: Sequence[Duty] = (leases.take, leases.keep, leases.release),
+    **options: Any,
+) -> Scope:
+    """Workers that want one table's lease."""
+    given = {
+        "tick": leases.TICK,
+        "until": 9.0,
+        "lockstep": True,
+        "sometimes": frozenset({"acquire", "renew", "release", "refused", "lease taken from another"}),
     }
+    return Scope(name, alike(letters, duties, machines), (leases.OneBeliever(),), **given | options)
+
+
+_DEAD = frozenset({"lease by dead process", "lost, then recognised", "lease taken from another", "refused"})
+for _scope in (
+    leasing("lease", sometimes=_DEAD),
+    leasing("lease-slow", faults=frozenset({"slow"})),
+    leasing("lease-workers", machines=("m", "m"), sometimes=_DEAD),
+    leasing(
+        "lease-release",
+        duties=(leases.take, leases.release),
+        until=3.0,
+        lockstep=False,
+        sometimes=frozenset({"refused", "delete lost, then recognised"}),
+    ),
+):
+    SCOPES[_scope.name] = _scope
+
+
+def requests(name: str, letters: str = TWO, duties: Sequence[Duty] = mailbox.AGENT, **options: Any) -> Scope:
+    """Agents that serve one request."""
+    records = {mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.DEADLINE)}
+    records |= {f"agents/{one}.json": mailbox.agent_body(one, f"{one}-0", "first", 0.0) for one in letters}
     given = {
         "tick": mailbox.TICK,
         "lockstep": True,
-        "faults": frozenset({"late", "twice", "crash", "sent", "stall", "mute"}),
+        "faults": FAULTS | {"mute"},
         "until": mailbox.HORIZON,
         "records": records,
         "constant": ("requests/", "cancel/", "agents/"),
         "by_itself": mailbox.beats,
         "tables": ("t",),
         "ended": mailbox.ended,
+        "sometimes": frozenset(
+            {"claim", "start", "succeed", "expire", "take_over", "adopt", "handed over", "lost, then recognised"}
+        ),
     }
-    return Scope(name, programs, (mailbox.Finals(), OneEffect()), **given | options)
+    return Scope(name, alike(letters, duties), (mailbox.Finals(), OneEffect()), **given | options)
 
 
-for _scope in (_requests("request"), _requests("request-landing", mailbox.LANDING_AGENT)):
-    SCOPES[_scope.name] = _scope
-
-
-def _with(scope: Scope, name: str, programs: tuple[Program, ...], **options) -> Scope:
-    return replace(scope, name=name, programs=programs, **options)
-
-
-_REQUEST = SCOPES["request"]
-_A, _B = _REQUEST.programs
-_SLOW = replace(_A, duties=(mailbox.slow, *_A.duties))
-_STAYS = replace(_B, duties=(mailbox.stays, *_B.duties))
-_SWEEPING = {
-    "records": {**_REQUEST.records, mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.HALF_DAY)},
+REQUEST = requests("request")
+_A, _B = REQUEST.programs
+SLOW = replace(_A, duties=(mailbox.slow, *_A.duties))
+STAYS = replace(_B, duties=(mailbox.stays, *_B.duties))
+STAYS_TOO = replace(_A, duties=(mailbox.stays, *_A.duties))
+FLAKY = replace(_A, duties=(mailbox.flaky, *_A.duties))
+SWEEPING: dict[str, Any] = {
+    "records": {**REQUEST.records, mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.HALF_DAY)},
     "constant": ("cancel/", "agents/"),
     "tick": mailbox.HALF_DAY,
     "until": 6 * mailbox.HALF_DAY,
     "lands": 3 * mailbox.HALF_DAY,
     "ended": mailbox.swept,
+    "sometimes": frozenset({"sweep", "delete lost, then recognised", "succeed", "expire"}),
 }
+_HELD_BEFORE = dump(
+    Status(
+        id=mailbox.ID,
+        env="dev",
+        state=RequestState.ACCEPTED,
+        op="c0x0-1",
+        agent="c",
+        instance="c-0",
+        agents=("c",),
+        job_id="c",
+        deadline=BASE + 150.0,
+    )
+)
+_GIVING_UP: dict[str, Any] = {
+    "records": {
+        **REQUEST.records,
+        mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + 150.0),
+        mailbox.STATUS: _HELD_BEFORE,
+        "agents/c.json": mailbox.agent_body("c", "c-0", "first", 0.0),
+    },
+    "faults": frozenset({"crash"}),
+    "until": 270.0,
+    "sometimes": frozenset({"take_over", "give_up", "succeed"}),
+}
+"""One agent held the request and died: whoever takes it over has its last hold."""
 for _scope in (
-    _with(_REQUEST, "request-cancel", (_A, _B), by_itself=mailbox.beats_and_wish),
-    _with(_REQUEST, "request-retry", (replace(_A, duties=(mailbox.flaky, *_A.duties)), _B)),
-    _with(_REQUEST, "request-sweep", (_SLOW, _STAYS), faults=frozenset({"late", "sent"}), **_SWEEPING),
-    _with(_REQUEST, "request-sweep-both", (replace(_STAYS, name="a", machine="ma", agent="a"), _STAYS), **_SWEEPING),
-    _with(_REQUEST, "request-kills", (_A, _B), faults=frozenset({"crash"}), budget=2, boots=3, until=300.0),
+    REQUEST,
+    requests("request-landing", duties=mailbox.LANDING_AGENT, sometimes=REQUEST.sometimes | {"landed", "already done"}),
+    replace(
+        REQUEST,
+        name="request-cancel",
+        by_itself=mailbox.beats_and_wish,
+        sometimes=frozenset({"cancel", "start", "succeed", "adopt", "handed over"}),
+    ),
+    replace(
+        REQUEST,
+        name="request-retry",
+        programs=(FLAKY, _B),
+        faults=frozenset({"crash", "late"}),
+        sometimes=frozenset({"wait", "hand_back", "take_over", "give_up", "fail", "expire", "lost, then recognised"}),
+    ),
+    replace(REQUEST, name="request-give-up", **_GIVING_UP),
+    replace(REQUEST, name="request-sweep", programs=(SLOW, STAYS), faults=frozenset({"late", "sent"}), **SWEEPING),
+    replace(REQUEST, name="request-sweep-both", programs=(STAYS_TOO, STAYS), faults=frozenset({"late"}), **SWEEPING),
 ):
     SCOPES[_scope.name] = _scope
 
 
-def _jobs(name: str, worker, others: tuple[Program, ...] = (), **options) -> Scope:
-    programs = (
-        Program("w1", worker, machine="m"),
-        Program("w2", worker, machine="m"),
-        *others,
-    )
+WORKER = (jobs.work, jobs.renew, jobs.run, jobs.rest)
+A_PERSON = Program("p", (jobs.ask_to_stop,), machine="m")
+
+
+def working(
+    name: str, workers: int = 2, duties: Sequence[Duty] = WORKER, others: Sequence[Program] = (), **options: Any
+) -> Scope:
+    """Workers of one queue that holds one job."""
+    programs = (*(Program(f"w{n + 1}", tuple(duties), machine="m") for n in range(workers)), *others)
     given = {
         "machines": {"m": jobs.machine_with(jobs.JOB)},
         "tables": ("t",),
         "tick": jobs.TICK,
         "until": 30.0,
         "lockstep": True,
-        "faults": frozenset({"late", "twice", "crash", "sent", "stall"}),
+        "faults": FAULTS,
         "ended": jobs.ended,
+        "sometimes": LANDS | {"recovered as queued", "stood down", "end refused"},
     }
     return Scope(name, programs, (OneEffect(), leases.OneBeliever(), jobs.JobFinals()), **given | options)
 
 
-_WORKER = (jobs.work, jobs.renew, jobs.run)
+_JOB = working("job")
 for _scope in (
-    _jobs("job-short", (jobs.work, jobs.run), until=24.0),
-    _jobs("job", _WORKER),
-    _jobs("job-stop", _WORKER, (Program("p", (jobs.ask_to_stop,), machine="m"),)),
+    working("job-short", duties=(jobs.work, jobs.run, jobs.rest), until=24.0),
+    replace(_JOB, sometimes=_JOB.sometimes | {"claim lost"}),
+    working("job-stop", others=(A_PERSON,), sometimes=_JOB.sometimes | {"stop asked", "recovered as cancelled"}),
 ):
     SCOPES[_scope.name] = _scope
 
 
-_FAULTS = frozenset({"late", "twice", "crash", "sent", "stall"})
+def beating(name: str, letters: str = TWO, machines: Sequence[str] = (), **options: Any) -> Scope:
+    """Daemons that want one agent's name."""
+    given = {
+        "faults": FAULTS,
+        "tick": agents.TICK,
+        "until": 150.0,
+        "lockstep": True,
+        "sometimes": frozenset({"announce", "beat", "present", "waiting", "replaced", "lost, then recognised"}),
+    }
+    return Scope(name, alike(letters, (agents.attend,), machines), (agents.OneBeats(),), **given | options)
 
 
-def _pair(name: str, duties, monitors, *, machines=("ma", "mb"), machine_clocks=None, **options) -> Scope:
-    programs = tuple(
-        Program(letter, duties, machine=machine, agent=letter) for letter, machine in zip("ab", machines, strict=True)
-    )
-    return Scope(
-        name, programs, monitors, machines=machine_clocks or {}, **{"lockstep": True, "faults": _FAULTS} | options
-    )
+def posting(name: str, clocks: Sequence[float], **options: Any) -> Scope:
+    """Agents that post one hourly schedule; how far each one's clock is ahead."""
+    places = [f"m{letter}" for letter in THREE[: len(clocks)]]
+    given = {
+        "faults": FAULTS | {"jump"},
+        "jump": slots.INTERVAL,
+        "tick": slots.TICK,
+        "until": 4 * slots.TICK,
+        "lockstep": True,
+        "ended": slots.posted,
+        "machines": {place: Machine(wall=off, place=place) for place, off in zip(places, clocks, strict=True)},
+        "sometimes": frozenset({"post", "lost, then recognised"}),
+    }
+    return Scope(name, alike(THREE[: len(clocks)], (slots.post,)), (slots.OnTime(),), **given | options)
 
 
-_DAEMON = (agents.attend,)
+def evaluating(name: str, letters: str = TWO, **options: Any) -> Scope:
+    """Evaluators that find one problem."""
+    given = {
+        "faults": FAULTS,
+        "tick": ledgers.TICK,
+        "until": 240.0,
+        "lockstep": True,
+        "ended": ledgers.ended,
+        "sometimes": frozenset({"write", "sent", "lost, then recognised"}),
+    }
+    return Scope(name, alike(letters, (ledgers.evaluate, ledgers.send)), (ledgers.OneIncident(),), **given | options)
+
+
+_CLONED = replace(beating("agent-clone", machines=("m", "m")), faults=FAULTS | {"clone"}, clones={"a": "b"}, budget=2)
 for _scope in (
-    _pair("agent", _DAEMON, (agents.OneBeats(),), tick=agents.TICK, until=150.0),
-    _pair("agent-restart", _DAEMON, (agents.OneBeats(),), machines=("m", "m"), tick=agents.TICK, until=120.0),
-    Scope(
-        "agent-clone",
-        (Program("a", _DAEMON, machine="m"), Program("b", (agents.nothing,), machine="m")),
-        (agents.OneBeats(),),
-        faults=_FAULTS | {"clone"},
-        clones={"a": "b"},
-        budget=2,
-        tick=agents.TICK,
+    beating("agent"),
+    beating("agent-restart", machines=("m", "m"), until=120.0),
+    replace(
+        _CLONED,
+        programs=(Program("a", (agents.attend,), machine="m"), Program("b", (agents.nothing,), machine="m")),
         until=120.0,
-        lockstep=True,
+        sometimes=_CLONED.sometimes | {"refused"},
     ),
-    _pair(
-        "slot",
-        (slots.post,),
-        (slots.OnTime(),),
-        machines=("ahead", "behind"),
-        faults=_FAULTS | {"jump"},
-        jump=slots.INTERVAL,
-        tick=slots.TICK,
-        until=4 * slots.TICK,
-        ended=slots.posted,
-        machine_clocks={
-            "ahead": Machine(wall=slots.INTERVAL, place="ahead"),
-            "behind": Machine(wall=-slots.INTERVAL, place="behind"),
-        },
-    ),
-    _pair(
-        "ledger",
-        (ledgers.evaluate, ledgers.send),
-        (ledgers.OneIncident(),),
-        tick=ledgers.TICK,
-        until=240.0,
-        ended=ledgers.ended,
-    ),
+    posting("slot", (slots.INTERVAL, -slots.INTERVAL)),
+    evaluating("ledger"),
 ):
     SCOPES[_scope.name] = _scope

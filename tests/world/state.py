@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from fdagent.errors import Conflict, Unavailable, Unknown
 from fdagent.ports import Absent, Blob, Entry
 
-from .ports import EMPTY, Contents
+from .ports import EMPTY, Contents, SharedSqlite
 from .process import DONE, Call, Fails, Node, Program, Root, Violation
 from .tables import Log
 
@@ -182,13 +182,14 @@ class World:
         self.checkers = tuple(one for one in scope.monitors if type(one).check is not Monitor.check)
         self.seen: set[str] = set()
         self._roots: dict[tuple[str, int], Root] = {}
+        self._sqlite = SharedSqlite()
         self._numbers: dict[Any, int] = {}
 
     def root(self, name: str, boot: int) -> Root:
         """Where start `boot` of a program begins."""
         root = self._roots.get((name, boot))
         if root is None or not self.branching:
-            root = self._roots[name, boot] = Root(self.programs[name], boot, branching=self.branching)
+            root = self._roots[name, boot] = Root(self.programs[name], boot, self._sqlite, branching=self.branching)
         return root
 
     def number(self, value: Any) -> int:
@@ -203,6 +204,7 @@ class World:
         """Kill every greenlet."""
         for root in self._roots.values():
             root.end()
+        self._sqlite.inner.close()
 
 
 class _Look:

@@ -183,7 +183,7 @@ def test_7_a_status_created_after_the_sweep_comes_to_no_effect():
 
 
 def test_8a_a_request_that_kills_whoever_runs_it_fails_and_names_each():
-    with open_for_long("request-kills") as played:
+    with open_for_long("request") as played:
         for name in ("a", "b"):
             while status(played) is None or status(played).agent != name or status(played).state != "running":
                 played.take(name if name in played.state.choices() else "tick")
@@ -228,7 +228,7 @@ def test_9c_a_job_is_not_taken_back_while_its_worker_lives():
 
 
 def test_10_a_commit_that_was_checked_lands_once_though_another_has_taken_over():
-    with walk("request-landing") as played:
+    with open_for_long("request-landing") as played:
         while played.state.procs["a"].node.call[0] != "commit":
             played.take("a")
         played.take("a!mute")
