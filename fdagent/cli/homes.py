@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 
 def open_jobs(place: Where) -> "Jobs":
-    """The queue of a home; made when it is missing. What is changed through it is noted as a person's doing."""
+    """The queue of a home; made when it is missing. What is changed through it is noted as a person's doing.
+
+    Where it is another project's, what is changed is refused.
+    """
     from fdagent.queue.db import Database
     from fdagent.queue.jobs import Jobs
     from fdagent.system import SystemClock, SystemIds
 
-    return Jobs(Database(place.home), clock=SystemClock(), ids=SystemIds(), audit=people_audit(place))
+    return Jobs(
+        Database(place.home), clock=SystemClock(), ids=SystemIds(), audit=people_audit(place), project=place.project
+    )
 
 
 def queue_of(place: Where) -> "Jobs | None":

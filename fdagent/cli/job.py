@@ -7,7 +7,7 @@ import typer
 
 from fdagent.cli.homes import job_as_json, open_jobs, queue_of
 from fdagent.cli.options import Config, Json, Project
-from fdagent.cli.where import Where, where
+from fdagent.cli.where import Where, running_agent, where
 from fdagent.errors import NotFound, Refused, UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +51,12 @@ def enqueue(
 
 
 def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, backfill: bool) -> "Job":
-    """Put a new job into a home's queue."""
+    """Put a new job into a home's queue; where no agent runs, an idle queue of another project becomes this one's.
+
+    Raises:
+        Refused: The queue is another project's.
+    """
+    from fdagent.queue import belongs
     from models.job import Job, JobState
     from models.step import Refusal
 
@@ -69,6 +74,8 @@ def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, bac
         backfill=backfill,
         max_attempts=3 if place.settings is None else place.settings.retry.max_attempts,
     )
+    if running_agent(place) is None:
+        belongs.adopt(jobs.database, place.project)
     answer = jobs.enqueue(new)
     if isinstance(answer, Refusal):
         raise Refused(str(answer))

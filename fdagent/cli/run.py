@@ -77,6 +77,7 @@ def settings_of(place: Where) -> "Settings":
 def work(place: Where, *, quiet: bool) -> int:
     """Work the queue of a home empty, telling of each table; 1 when a job that was worked on didn't succeed."""
     from fdagent.cli import view
+    from fdagent.queue import belongs
     from fdagent.queue.db import Database
     from fdagent.queue.jobs import Jobs, Worker
     from fdagent.system import SystemClock, SystemIds, SystemProcesses
@@ -85,12 +86,13 @@ def work(place: Where, *, quiet: bool) -> int:
 
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
     database = Database(place.home)
+    belongs.adopt(database, place.project)
     wishes = Signals()
     pid = processes.pid()
     who = Worker(f"{place.agent}/1", processes.place(), pid, processes.started_at(pid) or 0.0)
     worked = view.Worked(quiet=quiet)
     worker = Work(
-        Jobs(database, clock=clock, ids=ids),
+        Jobs(database, clock=clock, ids=ids, project=place.project),
         Agent(place.agent, ids.new(), place.host, place.project),
         who,
         wishes,

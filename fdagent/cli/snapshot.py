@@ -135,7 +135,7 @@ class Sight:
             warnings = _warnings(place, now, pid, {}, schedules)
             return Snapshot(place, now, pid, False, {}, schedules=schedules, warnings=warnings)
         from fdagent.daemon.home import DRAIN
-        from fdagent.queue import look
+        from fdagent.queue import belongs, look
 
         with jobs.database.reading():
             counts = jobs.counts()
@@ -143,8 +143,9 @@ class Sight:
             waiting = look.waiting(jobs.database, self._waiting) if counts.get("queued") else []
             finished = jobs.finished(LAST)
             schedules = _schedules(place, jobs, now)
+            other = belongs.folder_of(jobs.database)
             rows, draining = look.rows_waiting(jobs.database), pid is not None and bool(jobs.wish(DRAIN))
-        troubles = [*_gone(running), *_rows(rows, now)]
+        troubles = [*_another_projects(belongs.named(place.project), other), *_gone(running), *_rows(rows, now)]
         warnings = [*_warnings(place, now, pid, counts, schedules), *troubles]
         return Snapshot(place, now, pid, draining, counts, running, waiting, finished, schedules, warnings)
 
@@ -260,6 +261,14 @@ def _schedule_troubles(schedules: "Sequence[View]", pid: int | None, now: float)
         elif pid is not None and view.next_due is not None and now - view.next_due > LATE_SECONDS:
             sentence = f"Schedule {name} has been due since {stamp(view.next_due)}, and the agent has not looked at it."
             yield Warned("warning", "schedule", sentence)
+
+
+def _another_projects(ours: str, theirs: str) -> Iterator[Warned]:
+    if theirs not in ("", ours):
+        sentence = (
+            f"The jobs of this home are of the project {theirs}, not of {ours}: nothing can be asked for from here."
+        )
+        yield Warned("warning", "another_project", sentence)
 
 
 def _gone(running: "Sequence[Job]") -> Iterator[Warned]:

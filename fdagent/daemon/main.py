@@ -21,6 +21,7 @@ from fdagent.fleet.schedules import Schedules
 from fdagent.project.load import load_project
 from fdagent.project.places import Places, environment_named
 from fdagent.project.watch import ProjectWatch
+from fdagent.queue import belongs
 from fdagent.queue.dues import Dues
 from fdagent.queue.jobs import Jobs
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
@@ -55,7 +56,9 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
     }
     about = {"agent": agent.name, "host": host}
     log, audit = Log(home / "logs", out, about, clock), Log(home / "logs", None, about, clock, name=AUDIT)
-    jobs = Jobs(open_queue(home, clock, log.tell), clock=clock, ids=ids, audit=audit.transition)
+    database = open_queue(home, clock, log.tell)
+    belongs.adopt(database, agent.project)
+    jobs = Jobs(database, clock=clock, ids=ids, audit=audit.transition, project=agent.project)
     dues = Dues(jobs, home, lambda sentence: log.tell("error", "dues_unreadable", sentence))
     schedules = Schedules(settings, dues, ids, stores)
     crew = Staff(settings, home, host, instance, log, audit)

@@ -14,11 +14,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from fdagent.commit import Audit, Committed, Transition, commit
 from fdagent.errors import StoodDown
 from fdagent.ports import Clock, Ids, Processes
+from fdagent.queue import belongs
 from fdagent.queue.cell import SELECT, JobCell, from_row
 from fdagent.queue.db import Database
 from machines.job import JOB
@@ -76,10 +78,13 @@ class Batch:
 
 
 class Jobs:
-    """The queue as its users see it."""
+    """The queue as its users see it; with `project`, only where the queue is that project's (`belongs.py`)."""
 
-    def __init__(self, database: Database, *, clock: Clock, ids: Ids, audit: Audit | None = None) -> None:
+    def __init__(
+        self, database: Database, *, clock: Clock, ids: Ids, audit: Audit | None = None, project: Path | None = None
+    ) -> None:
         self.database, self.clock, self.ids, self.audit = database, clock, ids, audit
+        self._folder = "" if project is None else belongs.named(project)
         self._moved: list[Transition] = []
 
     @contextlib.contextmanager
@@ -90,6 +95,8 @@ class Jobs:
         """
         self._moved.clear()
         with self.database.write(durable=durable) as transaction:
+            if self._folder:
+                belongs.require(transaction, self._folder)
             yield transaction
         if self.audit is not None:
             for moved in self._moved:
@@ -249,8 +256,8 @@ class Jobs:
         return str(rows[0]["value"]) if rows else ""
 
     def set_wish(self, name: str, value: str) -> None:
-        """Wish something; empty: take it back."""
-        with self.write(durable=True) as transaction:
+        """Wish something of the agent of this home, whatever project it has; empty: take it back."""
+        with self.database.write(durable=True) as transaction:
             transaction.execute("delete from wish where name = ?", (name,))
             if value:
                 transaction.execute("insert into wish (name, value) values (?, ?)", (name, value))

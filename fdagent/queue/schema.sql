@@ -78,3 +78,9 @@ create table if not exists due (
   job_id text not null,
   primary key (schedule, due)
 ) strict, without rowid;
+
+-- Whose jobs these are: the folder of the one metadata project that this queue is used for.
+create table if not exists project (
+  only integer primary key check (only = 1),
+  folder text not null
+) strict;

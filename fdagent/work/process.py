@@ -136,7 +136,7 @@ def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:
         daemon.tell(TRANSITION, transition=asdict(moved))
 
     return Work(
-        Jobs(database, clock=clock, ids=ids, audit=audit),
+        Jobs(database, clock=clock, ids=ids, audit=audit, project=Path(orders.project)),
         Agent(
             orders.agent,
             orders.instance,
