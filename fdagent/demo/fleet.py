@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from fdagent.errors import GaveUp
 from fdagent.fleet.records import AGENTS, REQUESTS, STATUSES, id_of, read_all
 from fdagent.ports import Clock, Store
@@ -84,9 +86,13 @@ class Fleet:
                 )
 
     def kill(self, name: str) -> int:
-        """End one at once, as a power cut would; its pid."""
+        """End one at once with its workers, as a power cut would; its pid."""
         victim = self._running.pop(name)
+        workers = psutil.Process(victim.pid).children(recursive=True)
         victim.kill()
+        for worker in workers:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.kill()
         victim.wait(END_SECONDS)
         return victim.pid
 
@@ -127,11 +133,15 @@ class Fleet:
         """Look again and again, for at most so long.
 
         Raises:
-            GaveUp: What was waited for did not happen.
+            GaveUp: What was waited for did not happen, or an agent has ended by itself.
         """
         until = self.clock.elapsed() + seconds
         while self.clock.elapsed() < until:
             yield
+            for name, daemon in self._running.items():
+                if daemon.poll() is not None:
+                    said = self.folder / ".local" / f"{name}.out"
+                    raise GaveUp(f"{name} has ended by itself, with code {daemon.returncode}.", fix=f"{said} says why.")
             self.clock.sleep(LOOK_SECONDS)
         raise GaveUp(
             f"In {seconds:.0f} s the demo did not see {what}.",

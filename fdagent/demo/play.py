@@ -114,7 +114,7 @@ def _due_time(fleet: Fleet, screen: Screen) -> str:
         if len({record.name for record in fleet.agents() if str(record.state) == "running"}) == len(fleet.alive()):
             break
     screen.say("Two agents serve one folder. Nothing else is between them.")
-    screen.say("Both have the shared schedule `weather`, every minute. A due time is one request, whoever posts it:")
+    screen.say("Both have the schedule `weather`. A due time is one request, whoever posts it:")
     for _ in fleet.looks(SLOT_SECONDS, "a due time of the shared schedule run"):
         screen.draw()
         for name, status in fleet.statuses().items():

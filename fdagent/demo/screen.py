@@ -98,8 +98,9 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _progress(status: Status) -> str:
-    """A bar of the tables that are done."""
+    """A bar of the tables that are done, among all that the request asks for."""
     tables = status.tables or ()
     done = sum(table.state not in ("waiting", "running") for table in tables)
     now = next((table.entity for table in tables if table.state == "running"), "")
-    return f"{'█' * done}{'░' * (len(tables) - done)} {done}/{len(tables)} {now}" if tables else ""
+    total = max(len(status.entities or ()), len(tables))
+    return f"{'█' * done}{'░' * (total - done)} {done}/{total} {now}" if total else ""
