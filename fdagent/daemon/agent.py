@@ -3,7 +3,8 @@
 Guarantees
 - It never loads a table library: workers do, in processes of their own.
 - A stop asks for no new work, leaves running jobs `drain_seconds`, then ends their workers; what was cut off runs again
-  at the next start. A second signal ends at once, without a goodbye.
+  at the next start, or on another agent: requests that this one can't go on with are offered before its goodbye. A
+  second signal ends at once, without either.
 - An unreachable control folder stops nothing but what needs it. A queue file found damaged ends the daemon with that
   error: its next start puts the file aside (`home.py`).
 
@@ -19,7 +20,7 @@ from fdagent.daemon.describe import Describe
 from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
 from fdagent.daemon.home import DRAIN
 from fdagent.daemon.mail import Mail
-from fdagent.errors import QueueDamaged, unforeseen
+from fdagent.errors import FdagentError, QueueDamaged, unforeseen
 from fdagent.fleet.look import Me
 from fdagent.fleet.presence import Presence
 from fdagent.fleet.schedules import Schedules
@@ -106,7 +107,8 @@ class Daemon:
             ports.clock,
             ports.tell,
         )
-        self._turns = Turns(self._duties(instance, describe), ports.clock, self._failed, self._works)
+        self._mailboxes = list(self._mail(instance, describe))
+        self._turns = Turns(self._duties(), ports.clock, self._failed, self._works)
 
     def served(self) -> tuple[str, ...]:
         """The environments whose jobs are run now."""
@@ -149,21 +151,26 @@ class Daemon:
         ports, seconds = self.ports, self.settings.agent.drain_seconds
         ports.tell("info", "stopping", f"No new work; running jobs have {seconds} s.")
         for presence in self.presences:
-            self._said(presence.drain)
+            self._did("Presence", presence.drain)
         ports.crew.ask_to_stop()
         until = ports.clock.elapsed() + seconds
         while ports.crew.pids() and ports.clock.elapsed() < until and not self._at_once:
             ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
         self._end_workers()
         if not self._at_once:
+            # What its last worker has just given back was not offered yet.
+            for duty in self._mailboxes:
+                self._did(type(duty).__name__, duty.tick)
             for presence in self.presences:
-                self._said(presence.stop)
+                self._did("Presence", presence.stop)
 
-    def _said(self, say: Callable[[], None]) -> None:
+    def _did(self, duty: str, act: Callable[[], None]) -> None:
         try:
-            say()
+            act()
+        except QueueDamaged:
+            raise
         except Exception as err:  # noqa: BLE001  # whatever it is, the stop goes on
-            self._failed("Presence", unforeseen(err))
+            self._failed(duty, str(err) if isinstance(err, FdagentError) else unforeseen(err))
 
     def _end_workers(self) -> None:
         """End what is left, and see it gone."""
@@ -176,20 +183,21 @@ class Daemon:
             ports.crew.ended()
             ports.clock.sleep(LONGEST_SLEEP_SECONDS / 10)
 
-    def _duties(self, instance: str, describe: Describe) -> Sequence[Duty]:
+    def _duties(self) -> Sequence[Duty]:
         """In the order of their turns: what was left alone is taken back before the mailbox looks at it."""
         ports, agent = self.ports, self.settings.agent
         return [
             *(Beating(presence, agent.status_seconds) for presence in self.presences),
             Wish(ports.jobs, DRAIN, self._asked),
             Recovery(ports.jobs, ports.crew, Sightings(ports.clock), ports.processes, ports.tell),
-            *self._mail(instance, describe),
+            *self._mailboxes,
             Scheduling(ports.schedules, self.served, ports.clock, ports.tell),
             self._staffing,
             Pruning(ports.jobs, agent.retention_days * DAY_SECONDS),
         ]
 
     def _mail(self, instance: str, describe: Describe) -> Iterator[Duty]:
+        """The mailbox of each environment that has one, with its shared schedules."""
         ports = self.ports
         mail = Mail(
             self.settings,

@@ -6,6 +6,9 @@ FDAGENT_FAULTS holds a JSON list. Each fault: `at` ("module:Class.method"), `whe
 that must be there) and `text` (must be in the call's owner or first arguments, such as a table's folder). What `do` may be: `kill`, `kill daemon` (the worker's parent),
 `kill both`, `stop`, `segfault`, `hold the lock N` (native code that keeps the interpreter's lock N seconds), `wait FILE`,
 `leak NAME` (an error whose text is that environment variable).
+
+Two kinds need no `when` and no `mark`, and come at every call: `away FILE` (the store does not answer while that file is
+there) and `call MODULE:FUNCTION` (that function is called instead).
 """
 
 import ctypes
@@ -53,12 +56,29 @@ def do(what):
             time.sleep(0.01)
 
 
+def is_away(faults):
+    return any(Path(fault["do"].removeprefix("away ")).exists() for fault in faults)
+
+
+def called_instead(faults):
+    for fault in faults:
+        verb, _, function = fault["do"].partition(" ")
+        if verb == "call":
+            module, _, name = function.partition(":")
+            return getattr(importlib.import_module(module), name)
+    return None
+
+
 def patched(owner, name, faults):
-    was = getattr(owner, name)
+    was = called_instead(faults) or getattr(owner, name)
+    away = [fault for fault in faults if fault["do"].startswith("away ")]
+    faults = [fault for fault in faults if "mark" in fault]
     calls = [0] * len(faults)
 
     @functools.wraps(was)
     def around(*args, **kwargs):
+        if is_away(away):
+            raise importlib.import_module("fdagent.errors").Unavailable("The control folder gives no answer.")
         due = []
         about = repr(getattr(args[0], "folder", getattr(args[0], "table", ""))) + repr(args[1:3])
         for number, fault in enumerate(faults):
