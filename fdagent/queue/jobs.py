@@ -279,11 +279,9 @@ class Jobs:
 
     def counts(self, env: str = "") -> dict[str, int]:
         """How many jobs are in each state that has any; of one environment, or of all."""
-        which, values = ("and env = ?", (env,)) if env else ("", ())
-        sql = f"""select state, count(*) as n from job where finished_at is not null {which} group by state
-            union all select 'queued', count(*) from job where state = 'queued' {which}
-            union all select 'running', count(*) from job where state = 'running' {which}"""
-        found = {row["state"]: row["n"] for row in self.database.rows(sql, *values * 3)}
+        which, values = ("where env = ?", (env,)) if env else ("", ())
+        sql = f"select state, sum(n) as n from tally {which} group by state"
+        found = {row["state"]: row["n"] for row in self.database.rows(sql, *values)}
         return {str(state): found[state] for state in JobState if found.get(state)}
 
     def next_due(self) -> float | None:

@@ -36,10 +36,30 @@ create table if not exists job (
 -- Partial, so that a claim costs the same beside a million finished rows.
 create index if not exists job_due on job (not_before) where state = 'queued';
 create index if not exists job_running on job (id) where state = 'running';
-create index if not exists job_finished on job (finished_at, state, env) where finished_at is not null;
+create index if not exists job_finished on job (finished_at) where finished_at is not null;
 create unique index if not exists job_dedupe on job (dedupe_key) where state in ('queued', 'running');
 -- Whole, for keys that may never come again while any row of theirs is kept.
 create index if not exists job_key on job (dedupe_key);
+
+-- How many jobs are in each state, kept by every change of `job` itself: counting a million rows takes a third of a second.
+create table if not exists tally (
+  env text not null,
+  state text not null,
+  n integer not null,
+  primary key (env, state)
+) strict, without rowid;
+insert into tally (env, state, n)
+  select env, state, count(*) from job where not exists (select 1 from tally) group by env, state;
+create trigger if not exists job_counted after insert on job begin
+  insert into tally (env, state, n) values (new.env, new.state, 1) on conflict do update set n = n + 1;
+end;
+create trigger if not exists job_recounted after update of state on job when old.state <> new.state begin
+  update tally set n = n - 1 where env = old.env and state = old.state;
+  insert into tally (env, state, n) values (new.env, new.state, 1) on conflict do update set n = n + 1;
+end;
+create trigger if not exists job_discounted after delete on job begin
+  update tally set n = n - 1 where env = old.env and state = old.state;
+end;
 
 -- Run-log rows, kept from the moment a table ends until they are in the run log. One batch is one claim of one job.
 create table if not exists run_row (
