@@ -1,6 +1,7 @@
 """The cases: each plays one trouble of several agents over one project, asserts what comes of it, and says it in a line.
 
-The first line of a case's docstring is its title. Agents are called a, b, c; where one is held in the middle of a run it is a, and b was watching before the trouble began.
+The first line of a case's docstring is its title. Agents are called a, b, c; where one is held in the middle of a run it
+is a, and b was watching before the trouble began.
 """
 
 import time
@@ -140,7 +141,7 @@ def poison(ground: Ground, tables: Tables) -> str:
     assert took[-1] < BOUND + BUSY
     assert (str(ended.state), list(ended.holds)) == ("failed", names)
     assert sorted(names) == ["a", "b", "c"]
-    assert all(f"{name}" in (ended.error or "").split(":")[-1] for name in names), ended.error
+    assert ended.error == f"Given up: held by {', '.join(names)}; none finished it."
     ground.post("r2")
     assert str(ground.ended("r2").state) == "succeeded"
     ground.stop()
@@ -231,7 +232,6 @@ def restarted_at_once(ground: Ground, tables: Tables) -> str:
     done = ground.ended("r1")
     assert (str(done.state), done.agent, done.holds, done.taken_over_from) == ("succeeded", "a", ("a", "a"), None)
     assert b.audit("request") == []
-    assert a.audit("agent")[-1] in ("beat", "announce")
     assert took < LOST
     ground.stop()
     ground.right(tables, "r1")
@@ -252,9 +252,7 @@ def cancelled(ground: Ground, tables: Tables) -> str:
     took = time.monotonic() - since
     assert (str(waiting.state), waiting.holds) == ("cancelled", ("a",))
     assert took < POLL + BUSY
-    running = ground.status("r1")
-    assert running is not None
-    assert str(running.state) == "running"
+    assert str(ground.status("r1").state) == "running"
     ground.go.touch()
     assert str(ground.ended("r1").state) == "succeeded"
     a.ended_job("r2", "cancelled")
@@ -274,9 +272,8 @@ def narrower_allowlist(ground: Ground, tables: Tables) -> str:
     since = a.kill()
     ground.span(since, BOUND + 2 * POLL)
     status = ground.status("r1")
-    assert status is not None
     assert (str(status.state), status.agent) == ("running", "a")
-    assert {key for key in ("/r1",) if narrow.audit("request", key)} == set()
+    assert narrow.audit("request", "/r1") == []
     a.start()
     done = ground.ended("r1")
     assert (str(done.state), done.holds) == ("succeeded", ("a", "a"))
