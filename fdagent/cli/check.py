@@ -17,7 +17,7 @@ NO_FILE = "None is used: the project's local environments run with the defaults.
 
 
 def check(project: Project = None, config: Config = None, as_json: Json = False) -> int:
-    """Look at agent.toml, the project, this machine, the home and the control folders; 1 when something is in the way."""
+    """Look at agent.toml, the project, this machine, the home, the control folders; exit code 1 if one is no good."""
     from fdagent.probe.findings import Level, has_errors
 
     found = _findings(project, config)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from fdagent.cli.view import console, grid, sentence, state, when
+from fdagent.cli.view import console, grid, hanging, sentence, state, when
 from fdagent.fleet.copies import Odd, Scheduled
 from fdagent.fleet.records import Found
 from fdagent.fleet.slotlog import SlotSeen, counts
@@ -145,7 +145,8 @@ def why(
     """Each arrow from a record's state, open or shut, and each guard's answer; `about`: kind, name, environment."""
     out = console()
     kind, name, env = about
-    out.print(Text.assemble((f"The {kind} {said(name)} of {said(env)} is ", "bold"), state(now)))
+    called = kind if kind == name else f"{kind} {said(name)}"
+    out.print(Text.assemble((f"The {called} of {said(env)} is ", "bold"), state(now)), soft_wrap=True)
     for note in notes:
         sentence(said(note), indent=ARROW)
     for answer in answers:
@@ -154,15 +155,15 @@ def why(
         asker = asked_by.get(answer.event, "")
         out.print(arrow + Text(f"  ({asker})" if asker else ""), soft_wrap=True)
         for check in answer.checks:
-            sentence(f"{'yes' if check.held else 'no':3}  {said(check.sentence)}", indent=GUARD)
+            first = Text(" " * GUARD).append(f"{'yes' if check.held else 'no':3}  ", "" if check.held else "red")
+            hanging(first, check.sentence)
 
 
 def findings(found: Sequence[Finding]) -> None:
     """One line for each look, and what to do where something is wrong."""
     out = console()
     for one in found:
-        level = (f"{one.level.value:{LEVEL_WIDTH}}", LEVELS[one.level])
-        out.print(Text.assemble(level, f"{one.what}: {said(one.sentence)}"), soft_wrap=True)
+        hanging(Text(f"{one.level.value:{LEVEL_WIDTH}}", LEVELS[one.level]), f"{one.what}: {one.sentence}")
         if one.fix:
             sentence(f"-> {said(one.fix)}", indent=LEVEL_WIDTH)
     wrong, known = (sum(one.level is level for one in found) for level in (Level.ERROR, Level.WARNING))

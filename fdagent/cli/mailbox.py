@@ -31,7 +31,9 @@ def request(
     deadline: Annotated[float, typer.Option(min=1, help="Minutes until it expires.")] = 1440,
     request_id: Annotated[str, typer.Option("--id", help="Its id; else a random one.")] = "",
     cancel: Annotated[str, typer.Option(metavar="ID", help="Ask that this request is cancelled instead.")] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Come back when it has ended; 1 unless it succeeded.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Come back when it has ended; exit code 1 unless it succeeded.")
+    ] = False,
     project: Project = None,
     config: Config = None,
     as_json: Json = False,
@@ -136,8 +138,10 @@ def queue(
         print(json.dumps({"env": env, "requests": rows, "unreadable": dict(problems)}, indent=2))
         return
     from fdagent.cli import mailview
+    from fdagent.stores.storeclock import store_now
+    from fdagent.system import SystemClock
 
-    mailview.requests(env, rows, problems)
+    mailview.requests(env, rows, problems, store_now(SystemClock(), store.clock_offset()))
 
 
 def _row(name: str, asked: "Request | None", status: "Status | None") -> dict[str, Any]:

@@ -9,7 +9,9 @@ JSON on stdout too. A call imports only the module of the command it names; a pl
 import importlib
 import io
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +46,7 @@ COMMANDS = {
 Where that is a group of commands (`lease list`, `lease break`), it is a `typer.Typer`."""
 
 INTERRUPTED = 130
+LEAST_WIDTH = 20
 
 
 def fdagent() -> None:
@@ -156,9 +159,18 @@ def _fail(what: str, fix: str, code: int, *, as_json: bool, problems: tuple[str,
             error["problems"] = list(problems)
         print(json.dumps(error, indent=2))
         return code
-    print(f"Error: {what}", file=sys.stderr)
+    _say(f"Error: {what}")
     for problem in problems:
-        print(f"  - {problem}", file=sys.stderr)
+        _say(f"  - {problem}", indent="    ")
     if fix:
-        print(fix, file=sys.stderr)
+        _say(fix)
     return code
+
+
+def _say(sentence: str, *, indent: str = "") -> None:
+    """Print it on stderr; a terminal's lines end between words."""
+    if sys.stderr.isatty():
+        width = max(shutil.get_terminal_size().columns, LEAST_WIDTH)
+        wrap = textwrap.TextWrapper(width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+        sentence = "\n".join(line for part in sentence.splitlines() for line in wrap.wrap(part) or [""])
+    print(sentence, file=sys.stderr)

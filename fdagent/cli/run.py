@@ -24,7 +24,7 @@ def run(
     project: Project = None,
     config: Config = None,
 ) -> int:
-    """Run the agent until it is stopped; with --until-idle, work the queue empty and exit (1: a job failed)."""
+    """Run the agent until it is stopped; with --until-idle, work the queue empty and exit (code 1: a job failed)."""
     place = where(project, config)
     return work(place, quiet=False) if until_idle else serve(place)
 

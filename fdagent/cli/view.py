@@ -5,6 +5,7 @@ or errors is never taken for markup. On a narrow terminal no name, id or number 
 don't fit is printed as a block of lines for each row.
 """
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -128,6 +129,17 @@ def sentence(text: str, style: str = "", *, indent: int = 0) -> None:
         out.print(Text(" " * indent + text, style), soft_wrap=True)
 
 
+def hanging(first: Text, text: str) -> None:
+    """Print a sentence behind something; on a terminal its next lines begin where it does."""
+    out, text = console(), printable(text)
+    lines = [text]
+    if out.is_terminal:
+        lines = textwrap.wrap(text, max(out.width - first.cell_len, LEAST_TEXT), break_on_hyphens=False) or [text]
+    indent = Text(" " * first.cell_len)
+    for at, line in enumerate(lines):
+        out.print((indent if at else first) + Text(line), soft_wrap=True)
+
+
 def state(name: str) -> Text:
     """A state in its colour."""
     return Text(name, STYLES.get(name.strip(), ""))
@@ -171,9 +183,9 @@ def job(found: Job) -> None:
     lines = {
         "environment": found.env,
         "tables": what(found),
-        "asked for by": found.source,
+        "asked by": found.source,
         "attempt": attempt(found),
-        "asked for": when(found.created_at),
+        "asked at": when(found.created_at),
         "due": due(found),
         "started": when(found.started_at),
         "ended": when(found.finished_at),

@@ -7,6 +7,7 @@ fits none is a sentence with what there is. Changes nothing.
 What each kind of record tells, and how it is found, is in `reasons/`.
 """
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +18,14 @@ from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.reasons.told import ASKED_BY, KINDS, Explained, Mailroom, Named, chosen
 from fdagent.cli.where import Where, control_root, where
 from fdagent.errors import FdagentError, NotFound, UsageError
+from fdagent.project.problems import did_you_mean, printable
 from models.ids import id_problem, shown
 
 if TYPE_CHECKING:
     from fdagent.project.model import Project as Metadata
+
+MOST_NAMED = 4
+"""Names of each kind that a sentence lists."""
 
 
 def why(
@@ -73,7 +78,7 @@ def _explained(place: Where, word: str, kind: str) -> list[Explained]:
     unreached: list[str] = []
     found = [one for one in _named(place, env, name, kind, unreached) if kind in ("", one.kind)]
     if not found:
-        raise _nothing(word, kind, unreached)
+        raise _nothing(place, word, kind, env, unreached)
     return chosen(word, found).explain()
 
 
@@ -119,11 +124,43 @@ def _rooms(place: Where, env: str, unreached: list[str]) -> Iterator[Mailroom]:
             unreached.append(f"{one}: {err}")
 
 
-def _nothing(word: str, kind: str, unreached: list[str]) -> NotFound:
-    what = f"No {kind} is called {shown(word)}" if kind else f"Nothing is called {shown(word)}"
-    looked = f" {'; '.join(unreached)} (so nothing was found there)." if unreached else ""
+def _nothing(place: Where, word: str, kind: str, env: str, unreached: list[str]) -> NotFound:
+    """Say what there is instead, the nearest name first."""
+    there = _there(place, env)
+    known = [name for names in there.values() for name in names]
+    hint = did_you_mean(word.rpartition("/")[2], known) if known else ""
+    near = hint if hint.endswith("?") else ""
+    listed = "; ".join(f"{what} {_few(names)}" for what, names in there.items() if names)
+    looked = "".join(f" Nothing was found in {one}" for one in unreached)
     return NotFound(
-        f"{what}: no job, schedule, request, agent, table or incident.{looked}" if not kind else f"{what}.{looked}",
-        fix="`fdagent status` lists jobs and schedules, `fdagent queue ENV` requests, `fdagent agents ENV` agents, "
-        "`fdagent lease list ENV` leases.",
+        f"{f'No {kind}' if kind else 'Nothing'} is called {shown(word)}{near or '.'}{looked}",
+        fix=f"There are {listed}." if listed else "There is nothing yet: `fdagent enqueue ENV` asks for a run.",
     )
+
+
+def _there(place: Where, env: str) -> dict[str, list[str]]:
+    """What could have been named."""
+    from fdagent.cli.homes import queue
+    from fdagent.fleet.records import AGENTS, REQUESTS, STATUSES, id_of
+    from fdagent.project.load import load_project
+
+    schedules = () if place.settings is None else place.settings.schedules
+    found: dict[str, set[str]] = {"requests": set(), "agents": set()}
+    for room in _rooms(place, env, []):
+        with contextlib.suppress(FdagentError):
+            found["agents"] |= {id_of(entry.key) for entry in room.store.list(AGENTS)}
+            for folder in (REQUESTS, STATUSES):
+                found["requests"] |= {id_of(entry.key) for entry in room.store.list(folder)}
+    with queue(place) as jobs:
+        kept = [] if jobs is None else [*jobs.unfinished(), *jobs.finished(MOST_NAMED + 1)]
+    return {
+        "jobs": [job.id for job in kept],
+        "schedules": [one.id for one in schedules if env in ("", one.env)],
+        **{what: sorted(names) for what, names in found.items()},
+        "tables": sorted(load_project(place.project).entities),
+    }
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(map(printable, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")

@@ -307,13 +307,14 @@ def explain(view: View, *, served: bool | None = None) -> list[Answer]:
     early = "" if standing is None else ahead(standing, now)
     until = "a person resumes it" if view.paused_until == FOREVER else view.shown(view.paused_until or 0)
     due = view.next_due is not None and view.next_due <= now
+    seen = "its slots need no look before" if schedule.shared else "it was seen by its agent"
     when = "nothing is due" if view.next_due is None else f"it is due at {view.shown(view.next_due)}"
     answers = [
         ("enabled", schedule.enabled, "it is enabled", "it has `enabled = false` in agent.toml"),
         ("own", not schedule.shared, "it is this agent's own", "it is shared: its due times are requests"),
         ("zone_known", not view.problem, "its time zone is known here", view.problem),
         ("served", served is not False, "its environment is served", f"no agent of this home serves {schedule.env}"),
-        ("seen", standing is not None, "it was seen by its agent", "no agent of this home has seen it yet"),
+        ("seen", schedule.shared or standing is not None, seen, "no agent of this home has seen it yet"),
         ("not_ahead", not early, "its last due time is not ahead of the clock", early),
         ("not_paused", view.paused_until is None, "it is not paused", f"it is paused until {until}"),
         ("due", due, when, when),

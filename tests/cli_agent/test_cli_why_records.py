@@ -551,3 +551,22 @@ def test_looking_at_shared_records_writes_nothing(desk, agent):
     for word in ("r1", "etl-02", "hourly", "release", "ledger", TABLE):
         assert desk("why", word, *words).code == 0
     assert files() == was
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_with_what_there_is(desk, agent):
+    post(desk)
+    desk.agent("etl-02")
+    desk.job("job1")
+    said = desk("why", "etl-03", *agent(SCHEDULES))
+    assert said.code == 3
+    assert "Nothing is called 'etl-03'; did you mean `etl-02`?" in said.err
+    for part in ("jobs job1", "schedules nightly, off, hourly", "requests r1", "agents etl-02", TABLE):
+        assert part in said.err, part
+    few = desk("why", "zzz", "--kind", "agent", *agent())
+    assert "No agent is called 'zzz'." in few.err
+
+
+def test_of_many_only_a_few_are_named(desk):
+    for n in range(9):
+        post(desk, f"r{n}")
+    assert "requests r0, r1, r2, r3 and 5 more" in desk("why", "zzz").err

@@ -165,6 +165,17 @@ def test_the_commands_of_the_page_run_in_its_order_and_do_what_it_says(site: Sit
     assert "Queued failedjob again" in site.step("fdagent retry <id>", id=failed[:4])
     assert "it had not started" in site.step("fdagent cancel <id>", id=failed)
 
+    assert "revive -> queued: open" in site.step("fdagent why <id>", id=failed)
+    assert "The agent etl-01 of dev is stopped" in site.step("fdagent why etl-01")
+    assert "acquire -> held: open" in site.step("fdagent why dev/silver.orders")
+    assert "This project is that version" in site.step("fdagent why dev/release")
+    assert "No incident was ever opened" in site.step("fdagent why dev/ledger")
+    site.step("fdagent request dev --id late-orders")
+    (example,) = [text for language, text in BLOCK.findall(PAGE) if language == "text"]
+    shown = site.step("fdagent why late-orders").splitlines()
+    for line in example.splitlines():
+        assert line in shown or line.strip() == "..." or line.startswith("  It expires at "), line
+
     lease = site.lease()
     shown = site.step("fdagent lease list dev")
     assert "etl-02" in shown
