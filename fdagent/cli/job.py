@@ -47,7 +47,9 @@ def enqueue(
         print(json.dumps({"id": job.id, "state": str(job.state), "entities": [entity.name for entity in chosen]}))
         return
     tables = f"{len(chosen)} table{'' if len(chosen) == 1 else 's'}"
-    print(f"Queued {job.id}: {tables} of {env}. Run it with `fdagent run --until-idle`.")
+    runs = running_agent(place) is not None
+    then = "The agent that runs here takes it." if runs else "Run it with `fdagent run --until-idle`."
+    print(f"Queued {job.id}: {tables} of {env}. {then}")
 
 
 def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, backfill: bool) -> "Job":

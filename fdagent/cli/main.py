@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fdagent.cli import quick
+from fdagent.errors import unforeseen
 from models.errors import FdagentError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ COMMANDS = {
 Where that is a group of commands (`lease list`, `lease break`), it is a `typer.Typer`."""
 
 INTERRUPTED = 130
+FAILED = 1
 LEAST_WIDTH = 20
 
 
@@ -149,6 +151,18 @@ def _given(call: Callable[[], object], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as err:
+        about = f": {err.filename}" if err.filename else ""
+        said = f"The system says {(err.strerror or type(err).__name__).lower()}{about}."
+        return _fail(said, "Look at that path and at this user's rights to it.", FAILED, as_json=as_json)
+    except Exception as err:
+        if sys.flags.dev_mode:
+            raise
+        # Its kind and place, not its text, which may hold anything.
+        said = f"fdagent met an error that nobody foresaw: {unforeseen(err)}"
+        return _fail(said, "It is a mistake of fdagent's; PYTHONDEVMODE=1 shows all of it.", FAILED, as_json=as_json)
     return answer if isinstance(answer, int) else 0
 
 

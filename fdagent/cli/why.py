@@ -131,7 +131,7 @@ def _nothing(place: Where, word: str, kind: str, env: str, unreached: list[str])
     hint = did_you_mean(word.rpartition("/")[2], known) if known else ""
     near = hint if hint.endswith("?") else ""
     listed = "; ".join(f"{what} {_few(names)}" for what, names in there.items() if names)
-    looked = "".join(f" Nothing was found in {one}" for one in unreached)
+    looked = "".join(f" But not everything could be looked through, in {one}" for one in unreached)
     return NotFound(
         f"{f'No {kind}' if kind else 'Nothing'} is called {shown(word)}{near or '.'}{looked}",
         fix=f"There are {listed}." if listed else "There is nothing yet: `fdagent enqueue ENV` asks for a run.",
