@@ -35,6 +35,8 @@ from models.step import Refusal
 POLL_SECONDS = 0.05
 """Between two looks into the queue; a look that finds nothing new costs a few microseconds."""
 RECOVER_SECONDS = 1.0
+FLUSH_SECONDS = 10.0
+"""Between two tries to bring rows into a run log that could not be written, while nothing else is to do."""
 STATUS_EVENTS = {"succeed": "succeed", "retry": "wait", "fail": "fail", "bury": "fail", "cancel": "fail"}
 """The arrow of a request's status that follows an arrow of its job."""
 BUSY_SECONDS = 24 * 3600.0
@@ -92,6 +94,9 @@ class Work:
     audit: Audit | None = None
     sightings: Sightings = field(init=False)
     holds: TableHolds = field(init=False)
+    _late: set[str] = field(default_factory=set)
+    """Why rows could not be brought into a run log the last time."""
+    _flushed_at: float = 0.0
 
     def __post_init__(self) -> None:
         self.sightings = Sightings(self.clock)
@@ -130,6 +135,8 @@ class Work:
         while not self.wishes.stopping() and self.clock.elapsed() - idle_from < idle_seconds:
             if self.work_off():
                 idle_from = self.clock.elapsed()
+            elif self._late and self.clock.elapsed() - self._flushed_at >= FLUSH_SECONDS:
+                self.flush()
             else:
                 self.clock.sleep(POLL_SECONDS)
 
@@ -159,11 +166,12 @@ class Work:
         return None if job is None else Claimed(job, asked)
 
     def flush(self) -> None:
-        """Bring run-log rows of ended attempts into the run log; what fails is kept and told.
+        """Bring run-log rows of ended attempts into the run log; what fails is kept, and told once for each reason.
 
         Raises:
             HomeError, GaveUp: The queue itself can't be used, so there is no going on.
         """
+        told, self._late, self._flushed_at = self._late, set(), self.clock.elapsed()
         for batch in self.jobs.closed_batches():
             if self.wishes.orphaned():
                 return
@@ -174,7 +182,10 @@ class Work:
                 runlog.append_rows(places, batch.name, rows, clock=self.clock, ids=self.ids)
             except Exception as err:  # noqa: BLE001  # DuckDB, Arrow, delta-rs, the system: no log may end the work
                 why = str(err) if isinstance(err, FdagentError) else unforeseen(err)
-                self.told.trouble(f"The run log of {batch.env} could not be written; its rows are kept. {why}")
+                sentence = f"The run log of {batch.env} could not be written; its rows are kept. {why}"
+                if sentence not in told | self._late:
+                    self.told.trouble(sentence)
+                self._late.add(sentence)
                 continue
             self.jobs.drop_batch(batch)
 
