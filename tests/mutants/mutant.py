@@ -5,11 +5,12 @@ and run as a module of the same name. Then every function of the living module w
 code, so whoever imported it runs that; charts, guards and constants that differ are replaced inside the living object or
 module. `differences` uses the same comparison to show that a living module is what its file says.
 
-Guarantees: leaving `applied` restores everything, also after an error. Does not reach values that another module copied
-out of this one at its import, except functions, classes, guards and charts.
+Guarantees: leaving `applied` restores everything, also after an error. A constant that another module of ours imported
+by its name is changed there too.
 """
 
 import importlib
+import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from models.step import Guard
 MADE = "<string>"
 """The file name of functions that `dataclass` makes."""
 CONSTANTS = (int, float, str, bytes, bool, tuple, frozenset)
+OURS = ("fdagent", "machines", "models")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,18 @@ def _differ(living: dict[str, Any], new: dict[str, Any]) -> Iterator[_Change]:
         if isinstance(value, Chart):
             if _table(was) != _table(value):
                 yield _Change(name, was, "__dict__", value.__dict__)
-        elif isinstance(value, CONSTANTS) and was != value:
-            yield _Change(name, living, name, value)
+        elif isinstance(value, CONSTANTS) or (isinstance(value, dict) and name.isupper()):
+            if was != value:
+                yield from (_Change(name, place, name, value) for place in _places(name, was))
         elif isinstance(value, Guard) or getattr(value, "__module__", living["__name__"]) == living["__name__"]:
             yield from _functions(name, was, value)
+
+
+def _places(name: str, was: Any) -> Iterator[dict[str, Any]]:
+    """The modules that know this constant by this name."""
+    for module in list(sys.modules.values()):
+        if module.__name__.partition(".")[0] in OURS and vars(module).get(name) is was:
+            yield vars(module)
 
 
 def _functions(name: str, was: Any, new: Any) -> Iterator[_Change]:

@@ -7,8 +7,9 @@ from tests.mutants.driving import caught_by
 from tests.mutants.landing_mutants import MUTANTS as LANDING
 from tests.mutants.mutant import applied, differences
 from tests.mutants.record_mutants import MUTANTS as RECORDS
+from tests.mutants.request_mutants import MUTANTS as REQUESTS
 
-MUTANTS = (*LANDING, *RECORDS)
+MUTANTS = (*LANDING, *RECORDS, *REQUESTS)
 MODULES = sorted({mutant.module for mutant in MUTANTS})
 
 

@@ -58,12 +58,27 @@ def attend(me: Me) -> str | None:
     return "attend"
 
 
+def arrive(me: Me) -> str | None:
+    """Wait until it is announced."""
+    presence = _presence(me)
+    presence.tick()
+    if presence.standing is Standing.PRESENT:
+        return None
+    me.clock.sleep(TICK)
+    return "arrive"
+
+
+def drain(me: Me) -> None:
+    """It takes no new work from now on."""
+    _presence(me).drain()
+
+
 def nothing(me: Me) -> None:
     """A machine that is not there yet: a clone takes its place."""
 
 
 @functools.lru_cache(50_000)
-def _read(body: bytes) -> AgentRecord:
+def read_agent(body: bytes) -> AgentRecord:
     return parser(AgentRecord)(body)
 
 
@@ -81,7 +96,7 @@ class OneBeats(Monitor):
         state.ghost["beat at"] = state.now
         if old is None:
             return
-        was, now = _read(old), _read(new)
+        was, now = read_agent(old), read_agent(new)
         by, before = _writer(now), _writer(was)
         announced = now.started_at == now.heartbeat_at and now.instance != was.instance
         if by != before and not announced and was.op not in state.ghost.get(("ops", by[:-1]), ()):
@@ -91,13 +106,13 @@ class OneBeats(Monitor):
         kept = state.records.get(KEY)
         if call[0] != "write" or kept is None or getattr(call[3], "etag", None) != kept.etag:
             return
-        by, before = _writer(_read(call[2])), _writer(_read(kept.body))
+        by, before = _writer(read_agent(call[2])), _writer(read_agent(kept.body))
         old = state.procs[before[:-1]]
         lives = old.node is not None and old.boot == int(before[-1]) and state.now - state.ghost["beat at"] < 2 * TICK
         if (
             by[:-1] != before[:-1]
             and lives
-            and _read(kept.body).state == AgentState.RUNNING
+            and read_agent(kept.body).state == AgentState.RUNNING
             and state.world.scope.clones == {}
         ):
             raise Violation(

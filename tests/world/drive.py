@@ -35,7 +35,7 @@ class Walk:
     def take(self, choice: str) -> Self:
         """Take one choice; it must be open."""
         if choice not in self.state.choices():
-            raise ValueError(f"{choice} is not open here; {' '.join(self.state.choices())} are")
+            raise AssertionError(f"{choice} is not open here; {' '.join(self.state.choices())} are")
         return self.go(choice)
 
     def go(self, choice: str) -> Self:

@@ -58,6 +58,11 @@ def take(me: Me) -> str | None:
     return "take"
 
 
+def hold(me: Me) -> None:
+    """Work for a tick without a renewal."""
+    me.clock.sleep(TICK)
+
+
 def keep(me: Me) -> str | None:
     """One renewal, a tick later."""
     me.clock.sleep(TICK)

@@ -45,6 +45,8 @@ DEADLINE = 90.0
 HORIZON = 210.0
 """By then the deadline has passed by more than the minute that others leave to the holder."""
 HALF_DAY = DAY / 2
+CANCEL_WAIT = 60.0
+"""After so long a wish is anybody's to carry out."""
 MAX_HOLDS = 2
 SERVES = Pipeline(enabled=True, environments=("dev",), take_over=True, claim="when_free")
 
@@ -82,12 +84,13 @@ def agent_body(agent: str, start: str, op: str, now: float, *, state: AgentState
 
 
 def beats(state: State) -> None:
-    """Every agent whose process lives, and that is not muted, writes its record."""
+    """Every agent whose process lives, and that is neither muted nor frozen, writes its record."""
     for name, program in state.world.programs.items():
         proc = state.procs[name]
-        if proc.node is not None and program.duties and not state.ghost.get(("mute", name)):
+        if proc.node is not None and proc.stalled != "freeze" and not state.ghost.get(("mute", name)):
             body = agent_body(program.agent, instance(program.agent, proc.boot), f"beat{state.now:g}", state.now)
             put(state, f"agents/{program.agent}.json", body)
+            state.ghost["beat", program.agent] = (instance(program.agent, proc.boot), state.now)
 
 
 def beats_and_wish(state: State) -> None:
@@ -95,6 +98,7 @@ def beats_and_wish(state: State) -> None:
     beats(state)
     if state.now == TICK:
         put(state, CANCEL_FILE, dump(Wish(asked_by="a person")))
+        state.ghost["wished"] = state.now
 
 
 def put(state: State, key: str, body: bytes) -> None:
@@ -229,6 +233,11 @@ def flaky(me: Me) -> None:
     me.memory["fails"] = True
 
 
+def unfit(me: Me) -> None:
+    """This agent has another version of the project than the promoted one."""
+    me.memory["unfit"] = True
+
+
 def slow(me: Me) -> None:
     """This agent polls twice a day."""
     me.memory["every"] = HALF_DAY
@@ -264,25 +273,45 @@ class Finals(Monitor):
             raise Violation(f"{key} was held {len(now.holds)} times, {MAX_HOLDS} are allowed")
         if now.error and "Given up" in now.error and not all(agent in now.error for agent in now.holds):
             raise Violation(f"{key} was given up without naming everybody that held it")
+        if now.state == "expired" and key.replace("status/", "requests/") in state.records:
+            self._expired(state, key, now)
         if old is not None:
             self._changed(state, key, read_status(old), now)
+
+    @staticmethod
+    def _expired(state: State, key: str, now: Status) -> None:
+        if BASE + state.now < (now.deadline or 0.0):
+            raise Violation(f"{key} expired {now.deadline - BASE - state.now:g} s before its deadline")
+        if state.now - state.ghost.get("wished", state.now) >= CANCEL_WAIT:
+            raise Violation(f"{key} expired, though somebody had wished it cancelled long before its deadline")
 
     def _changed(self, state: State, key: str, was: Status, now: Status) -> None:
         if was.state in FINAL:
             raise Violation(f"{key} was {was.state} and became {now.state}")
-        by = now.op.rpartition("x")[0]
-        if not by:
-            return  # by hand: a person may end whatever they name
-        if was.state == "running" and was.instance != f"{by[:-1]}-{by[-1]}" and self._lives(state, was):
-            raise Violation(f"{by} makes {key} {now.state}, which {was.instance} runs, and that lives and beats")
+
+    def asked(self, state: State, name: str, call: Call) -> None:
+        if call[0] == "open":
+            state.ghost.pop(("checked", name), None)
+        elif call[0] == "commit" and not state.ghost.get(("checked", name)):
+            raise Violation(
+                f"{name} commits without having looked, since it read the table, whether the run is its own"
+            )
+        elif call[0] == "write" and call[1].startswith("status/"):
+            there = state.records.get(call[1])
+            if getattr(call[3], "etag", None) == (there.etag if there else None):
+                self._judged(state, name, call[1], read_status(call[2]))
 
     @staticmethod
-    def _lives(state: State, status: Status) -> bool:
-        for name, proc in state.procs.items():
-            start = instance(state.world.programs[name].agent, proc.boot)
-            if start == status.instance:
-                return proc.node is not None and not state.ghost.get(("mute", name))
-        return False
+    def _judged(state: State, name: str, key: str, new: Status) -> None:
+        """What is about to be written was judged at this very moment."""
+        was, agent = status_of(state, key), state.world.programs[name].agent
+        if was is not None and was.state == "running" and was.agent != agent:
+            start, beat = state.ghost.get(("beat", was.agent), (None, 0.0))
+            if start == was.instance and state.now - beat < SPAN:
+                raise Violation(f"{name} makes {key} {new.state}, which {start} runs, and that beat just now")
+        held = new.state == "accepted" and (was is None or len(new.holds) > len(was.holds))
+        if held and agent == new.agent and state.now > state.ghost.get("wished", state.now) and not _adopts(was, new):
+            raise Violation(f"{name} takes {key}, though somebody had wished it cancelled")
 
     def told(self, state: State, name: str, what: str, about: tuple[Any, ...]) -> None:
         if what != "effect":
@@ -295,13 +324,10 @@ class Finals(Monitor):
         if request_key(about[0]) not in state.records:
             raise Violation(f"{name} begins an effect of {about[0]}, which was swept")
 
-    def asked(self, state: State, name: str, call: Call) -> None:
-        if call[0] == "open":
-            state.ghost.pop(("checked", name), None)
-        elif call[0] == "commit" and not state.ghost.get(("checked", name)):
-            raise Violation(
-                f"{name} commits without having looked, since it read the table, whether the run is its own"
-            )
+
+def _adopts(was: Status | None, new: Status) -> bool:
+    """A new start goes on with what its agent held; a wish is for the next poll."""
+    return was is not None and was.agent == new.agent
 
 
 @functools.lru_cache(100_000)

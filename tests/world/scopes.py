@@ -1,7 +1,8 @@
 """The named scopes of every test run: two agents, one fault, and what each must have seen. `large.py` has the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from fdagent.fleet.records import dump
@@ -16,13 +17,17 @@ SCOPES: dict[str, Scope] = {}
 TWO, THREE = "ab", "abc"
 FAULTS = frozenset({"late", "twice", "crash", "sent", "stall"})
 LANDS = frozenset({"landed", "already done"})
+SKEWED = {
+    f"m{name}": Machine(wall=off, place=f"m{name}") for name, off in zip(THREE, (7200.0, -7200.0, 0.0), strict=True)
+}
+"""Wall clocks that are hours off."""
 
 
 def alike(letters: str, duties: Sequence[Duty], machines: Sequence[str] = ()) -> tuple[Program, ...]:
-    """Agents that all do the same, each on a machine of its own or on those named."""
+    """Agents that all do the same, each on a machine of its own; or several workers of the agents of those machines."""
     places = machines or [f"m{letter}" for letter in letters]
     return tuple(
-        Program(letter, tuple(duties), machine=machine, agent=letter)
+        Program(letter, tuple(duties), machine=machine, agent=machine if machines else letter)
         for letter, machine in zip(letters, places, strict=True)
     )
 
@@ -52,10 +57,12 @@ def leasing(
     letters: str = TWO,
     machines: Sequence[str] = (),
     duties: Sequence[Duty] = (leases.take, leases.keep, leases.release),
+    clocks: Mapping[str, Machine] = MappingProxyType({}),
     **options: Any,
 ) -> Scope:
     """Workers that want one table's lease."""
     given = {
+        "machines": clocks,
         "tick": leases.TICK,
         "until": 9.0,
         "lockstep": True,
@@ -68,7 +75,22 @@ _DEAD = frozenset({"lease by dead process", "lost, then recognised", "lease take
 for _scope in (
     leasing("lease", sometimes=_DEAD),
     leasing("lease-slow", faults=frozenset({"slow"})),
+    leasing("lease-skew", faults=frozenset({"crash"}), clocks=SKEWED),
     leasing("lease-workers", machines=("m", "m"), sometimes=_DEAD),
+    leasing(
+        "lease-stall",
+        duties=(leases.take, leases.keep, leases.keep, leases.release),
+        faults=frozenset({"stall"}),
+        until=12.0,
+    ),
+    leasing(
+        "lease-again",
+        machines=("m", "m"),
+        duties=(leases.take, leases.hold, leases.release, leases.take, leases.hold, leases.release),
+        faults=frozenset({"stall"}),
+        until=12.0,
+        sometimes=frozenset({"refused", "lease taken from another"}),
+    ),
     leasing(
         "lease-release",
         duties=(leases.take, leases.release),
@@ -92,6 +114,7 @@ def requests(name: str, letters: str = TWO, duties: Sequence[Duty] = mailbox.AGE
         "records": records,
         "constant": ("requests/", "cancel/", "agents/"),
         "by_itself": mailbox.beats,
+        "machines": SKEWED,
         "tables": ("t",),
         "ended": mailbox.ended,
         "sometimes": frozenset(
@@ -158,6 +181,28 @@ for _scope in (
         sometimes=frozenset({"wait", "hand_back", "take_over", "give_up", "fail", "expire", "lost, then recognised"}),
     ),
     replace(REQUEST, name="request-give-up", **_GIVING_UP),
+    requests(
+        "request-freeze",
+        duties=mailbox.LANDING_AGENT,
+        faults=frozenset({"freeze"}),
+        sometimes=frozenset({"take_over", "handed over", "already done"}),
+    ),
+    requests(
+        "request-freeze-late",
+        faults=frozenset({"freeze"}),
+        records={**REQUEST.records, mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + mailbox.SPAN)},
+        until=150.0,
+        sometimes=frozenset({"expire", "handed over"}),
+    ),
+    requests(
+        "request-alone",
+        "b",
+        records={**REQUEST.records, mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + 3000.0)},
+        ended=None,
+        by_itself=mailbox.beats_and_wish,
+        faults=FAULTS | {"freeze"},
+        sometimes=frozenset({"cancel", "claim", "succeed", "adopt", "lost, then recognised"}),
+    ),
     replace(REQUEST, name="request-sweep", programs=(SLOW, STAYS), faults=frozenset({"late", "sent"}), **SWEEPING),
     replace(REQUEST, name="request-sweep-both", programs=(STAYS_TOO, STAYS), faults=frozenset({"late"}), **SWEEPING),
 ):
@@ -233,7 +278,8 @@ def evaluating(name: str, letters: str = TWO, **options: Any) -> Scope:
         "ended": ledgers.ended,
         "sometimes": frozenset({"write", "sent", "lost, then recognised"}),
     }
-    return Scope(name, alike(letters, (ledgers.evaluate, ledgers.send)), (ledgers.OneIncident(),), **given | options)
+    given["programs"] = alike(letters, (ledgers.evaluate, ledgers.send))
+    return Scope(name, monitors=(ledgers.OneIncident(),), **given | options)
 
 
 _CLONED = replace(beating("agent-clone", machines=("m", "m")), faults=FAULTS | {"clone"}, clones={"a": "b"}, budget=2)
@@ -248,5 +294,15 @@ for _scope in (
     ),
     posting("slot", (slots.INTERVAL, -slots.INTERVAL)),
     evaluating("ledger"),
+    evaluating(
+        "ledger-two",
+        programs=(
+            Program("a", (ledgers.evaluate, ledgers.send), machine="ma"),
+            Program("b", (ledgers.another, ledgers.evaluate, ledgers.send), machine="mb"),
+        ),
+        until=60.0,
+        ended=None,
+        sometimes=frozenset({"write", "sent", "lost, then recognised", "recognised under another's write"}),
+    ),
 ):
     SCOPES[_scope.name] = _scope

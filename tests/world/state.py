@@ -13,6 +13,7 @@ A choice is a word, and a run is a list of words:
     a!slow       it happens, the answer takes its time a!mute   the agent's beats stop arriving, it lives
     a!sent       it dies, its call is on its way       a!pause  the process stands still for a while
     a!stall      it stands still for as long as the search likes (where time waits for everybody: `lockstep`)
+    a!freeze     the same, and its agent's beats stop as well until it goes on
     a+           a dead process starts again           tick     time goes on (`skip`: to the next thing that is due)
     land:0       the first call on its way arrives     m!jump   machine m's wall clock jumps
     foreign:t    somebody else commits to table t      clean:t  t is checkpointed and its log files are cleaned
@@ -93,7 +94,8 @@ class Proc(NamedTuple):
     wake: float = 0.0
     answer: Any = None
     """A slow answer, as a tuple of one."""
-    stalled: bool = False
+    stalled: str = ""
+    """`stall` or `freeze` while it stands still."""
 
 
 class Flight(NamedTuple):
@@ -302,7 +304,7 @@ class State:
         scope = self.world.scope
         kind = proc.node.call[0] if proc.node is not None and proc.wake <= self.now and not proc.answer else ""
         found = [f"{name}!{fault}" for fault, kinds in FAULTS_OF.items() if fault in scope.faults and kind in kinds]
-        found += [f"{name}!{fault}" for fault in ("crash", "pause", "mute", "stall") if fault in scope.faults]
+        found += [f"{name}!{fault}" for fault in ("crash", "pause", "mute", "stall", "freeze") if fault in scope.faults]
         copy = self.procs[scope.clones[name]].node if "clone" in scope.faults and name in scope.clones else None
         if copy is not None and copy.call is DONE:
             found.append(f"{name}!clone")
@@ -387,8 +389,8 @@ class State:
             self.procs[name] = self.procs[name]._replace(answer=(self._perform(name, call),))
         elif fault == "clone":
             self._clone(name, self.world.scope.clones[name])
-        elif fault == "stall":
-            self.procs[name] = self.procs[name]._replace(stalled=True)
+        elif fault in {"stall", "freeze"}:
+            self.procs[name] = self.procs[name]._replace(stalled=fault)
         elif fault == "mute":
             self.ghost["mute", name] = True
         elif fault == "down":
@@ -429,7 +431,7 @@ class State:
     def _answer(self, name: str, answer: Any) -> None:
         proc = self.procs[name]
         assert proc.node is not None
-        self.procs[name] = proc._replace(node=proc.node.after(answer), answer=None, stalled=False)
+        self.procs[name] = proc._replace(node=proc.node.after(answer), answer=None, stalled="")
         self._settle(name)
 
     def _settle(self, name: str) -> None:

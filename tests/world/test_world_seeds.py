@@ -16,57 +16,86 @@ from tests.world.replay import parse
 from tests.world.scopes import SCOPES
 from tests.world.seeds import SEEDED, run, wider
 
-SEEDS = 12
+SEEDS = 25
 REACHED = {
+    "adopt",
     "already done",
+    "cancel",
+    "delete lost, then recognised",
+    "expire",
+    "give_up",
+    "hand_back",
+    "handed over",
     "landed",
-    "refused",
     "lease by dead process",
     "lease taken from another",
+    "lost, then recognised",
     "recovered as queued",
+    "refused",
+    "stood down",
+    "sweep",
+    "take_over",
+    "wait",
 }
-"""What some run of the default seeds must have seen (P12)."""
+"""What some run of the default seeds must have seen (P12); a requeue needs three holds: the simulated fleet has it."""
+WALKED = {name: scope for name, scope in SCOPES.items() if not scope.clones}
 PRODUCTION = (
     "fdagent.attempt",
     "fdagent.commit",
     "fdagent.engine.landing",
-    "fdagent.queue.jobs",
+    "fdagent.fleet.folder",
+    "fdagent.fleet.look",
+    "fdagent.fleet.mailbox",
+    "fdagent.fleet.presence",
+    "fdagent.fleet.slots",
+    "fdagent.fleet.sweep",
     "fdagent.queue.cell",
+    "fdagent.queue.jobs",
     "fdagent.stores.cell",
     "fdagent.stores.sightings",
+    "fdagent.stores.watched",
     "fdagent.work.holding",
     "fdagent.work.leases",
+    "fdagent.work.requesthold",
+    "fdagent.work.worker",
+    "machines.agent",
+    "machines.incident",
     "machines.job",
     "machines.lease",
+    "machines.ledger",
     "machines.request",
+    "machines.slot",
     "models.job",
     "models.lease",
+    "models.liveness",
+    "models.request",
     "models.status",
 )
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_long_run_breaks_nothing(seed, record_property):
-    seen = set().union(*(run(name, seed) for name in SEEDED))
-    record_property("figure", f"seed {seed}: {len(SEEDED)} scopes")
-    record_property("seen", ", ".join(sorted(seen)))
-    assert "landed" in seen
+@pytest.fixture(scope="module")
+def seen_in():
+    """What the runs of each scope have seen."""
+    return {}
 
 
-def test_the_things_that_must_happen_sometimes_do():
-    seen: set[str] = set()
-    for seed in range(40):
-        for name in ("append", "merge", "lease", "lease-workers", "job"):
-            seen |= run(name, seed)
-        if seen >= REACHED:
-            return
-    assert seen >= REACHED
+@pytest.mark.parametrize("name", SEEDED)
+def test_a_long_run_breaks_nothing(name, seen_in, record_property):
+    seen_in[name] = set().union(*(run(name, seed) for seed in range(SEEDS)))
+    record_property("figure", f"seeded {name}: {SEEDS} seeds, seen: {', '.join(sorted(seen_in[name]))}")
+    assert seen_in[name]
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.sampled_from(["append", "merge", "append-keys", "merge-keys", "lease"]), st.data())
+def test_the_things_that_must_happen_sometimes_do(seen_in):
+    if len(seen_in) < len(SEEDED):
+        pytest.skip("only some of the scopes were walked")
+    assert REACHED - set().union(*seen_in.values()) == set()
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.sampled_from(list(WALKED)), st.data())
 def test_no_walk_that_hypothesis_finds_breaks_it(name, data):
-    with Walk(wider(SCOPES[name])) as walk:
+    with Walk(wider(WALKED[name])) as walk:
         for _ in range(60):
             choices = walk.state.choices()
             if not choices:

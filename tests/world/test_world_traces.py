@@ -13,7 +13,7 @@ from fdagent.fleet.records import status_cell
 from machines.request import REQUEST
 from models.agent import AgentState
 from models.status import RequestFacts
-from tests.world import leases, ledgers, mailbox
+from tests.world import agents, leases, ledgers, mailbox
 from tests.world.drive import Walk
 from tests.world.process import Program
 from tests.world.scopes import SCOPES
@@ -199,6 +199,28 @@ def test_8b_what_waits_to_be_tried_again_goes_to_an_agent_that_can_run_it():
     with walk("request-retry") as played:
         played.until("a", "write").take("a").finish("a", "b")
         assert (status(played).state, status(played).agent, status(played).taken_over_from) == ("succeeded", "b", "a")
+
+
+def test_8c_a_draining_agent_goes_on_beating():
+    draining = (Program("a", (agents.arrive, agents.drain, agents.attend), machine="ma"),)
+    with walk("agent", programs=draining) as played:
+        for _ in range(4):
+            played.until("a", "sleep").take("tick")
+            played.until("a", "sleep")
+            record = agents.read_agent(played.state.records[agents.KEY].body)
+            assert (record.state, record.heartbeat_at) == (AgentState.STOPPING, BASE + played.state.now)
+
+
+def test_8d_what_one_agent_may_not_serve_it_leaves_to_those_that_may():
+    programs = (
+        Program("a", (mailbox.unfit, *mailbox.AGENT), machine="ma", agent="a"),
+        Program("b", mailbox.AGENT, machine="mb", agent="b"),
+    )
+    with walk("request", programs=programs) as played:
+        played.until("a", "sleep")
+        assert status(played) is None
+        played.finish("b")
+        assert (status(played).state, status(played).holds) == ("succeeded", ("b",))
 
 
 def test_9a_a_lone_holder_takes_its_own_lapsed_lease_again():
