@@ -58,6 +58,11 @@ def lost_after_seconds(record: AgentRecord) -> float | None:
     return span + (grace if grace is not None and _sane(grace) else grace_for(span))
 
 
+def gone_after_seconds(record: AgentRecord) -> float | None:
+    """How long a reader must see it unchanged before what it holds may be taken from it; None: it never may."""
+    return STOPPED_SECONDS if record.state is AgentState.STOPPED else lost_after_seconds(record)
+
+
 def liveness(record: AgentRecord | None, unchanged_seconds: float | None) -> Liveness:
     """Judge an agent.
 

@@ -22,6 +22,21 @@ from fdagent.project.watch import ProjectWatch
 from fdagent.queue.jobs import Jobs
 
 DAY_SECONDS = 86_400.0
+VIGIL_SECONDS = 0.1
+"""How often it is counted, without a look at the store, whether another agent is lost by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vigil:
+    """Polls a mailbox as soon as a holder has been silent for long enough, so that a takeover waits for no second poll."""
+
+    mailbox: Mailbox
+    every: float = VIGIL_SECONDS
+
+    def tick(self) -> None:
+        """Count; poll if it is time."""
+        if self.mailbox.is_early():
+            self.mailbox.tick()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +68,8 @@ class Mail:
         pipeline = self.settings.pipeline
         return pipeline.enabled and env in pipeline.environments
 
-    def duties(self, env: str, store: Store, presence: Presence) -> tuple[Mailbox, Posting]:
-        """The two duties of one environment."""
+    def duties(self, env: str, store: Store, presence: Presence) -> tuple[Mailbox, Vigil, Posting]:
+        """The duties of one environment."""
         settings = self.settings
         mailbox = Mailbox(
             env,
@@ -86,7 +101,7 @@ class Mail:
             self.tell,
             self.audit,
         )
-        return mailbox, posting
+        return mailbox, Vigil(mailbox), posting
 
     def free(self) -> int:
         """Workers without work, less what waits for them; negative when more waits than there are workers."""

@@ -23,8 +23,8 @@ from models.status import FINAL, RequestState, Status
 
 NAMES = ("etl-01", "etl-02")
 STALE_SECONDS, POLL_SECONDS = 4, 1
-TAKEOVER_SECONDS = 2 * STALE_SECONDS + 2 * POLL_SECONDS
-"""The bound: the stale span, the grace (the span, where that is short), and a poll, with a second to look."""
+TAKEOVER_SECONDS = 2 * STALE_SECONDS + POLL_SECONDS
+"""The bound: the stale span, the grace (the span, where that is short), and a poll."""
 LOOK_SECONDS = 0.05
 END_SECONDS = 20.0
 AGENT_TOML = """\

@@ -5,6 +5,7 @@ looked up is unknown. With `fresh`, a fact is read anew from the store, for the 
 nothing.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from fdagent.ports import Clock, Store
 from fdagent.stores.sightings import Sightings
 from models.agent import AgentRecord
 from models.ids import id_problem, shown
-from models.liveness import Liveness, is_gone, liveness, serves
+from models.liveness import Liveness, gone_after_seconds, is_gone, liveness, serves
 from models.slot import OPEN_SECONDS, Request, deadline_of
 from models.status import FINAL, Status
 from models.times import reached
@@ -236,6 +237,20 @@ class Look:
             instance_seconds=self._starts.unchanged_for(status.agent, record.instance or ""),
             serves_mailbox=self._serves(record, request, resolved),
         )
+
+    def next_lapse(self) -> float:
+        """When, by `elapsed`, the next holder of an open request has been silent long enough; infinite when none will."""
+        statuses = [self._statuses.files.get(name) for name in self.open]
+        holders = {file.record.agent for file in statuses if file is not None and file.record is not None}
+        now = self.clock.elapsed()
+        return min((at for at in map(self._lapse_of, holders - {None, self.me.agent}) if at > now), default=math.inf)
+
+    def _lapse_of(self, agent: str | None) -> float:
+        file = self._agents.files.get(agent or "")
+        if file is None or file.record is None:
+            return math.inf
+        met, after = self._sightings.met_at(file.key, file.etag), gone_after_seconds(file.record)
+        return math.inf if met is None or after is None else met + after
 
     def _agent_now(self, name: str) -> File[AgentRecord] | None:
         """An agent's record, read right before a judgement; that it was met now counts."""

@@ -13,6 +13,7 @@ Does not touch the status of a request whose job runs: its worker does (rule C9)
 can have no status either: it is told once and left alone.
 """
 
+import math
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -96,6 +97,7 @@ class Mailbox:
     _ids: dict[str, str] = field(default_factory=dict)
     _told: dict[str, str] = field(default_factory=dict)
     """What was told of a request or file that makes trouble."""
+    _lapse: float = math.inf
     _free_now: int = 0
     _may_take: int = 0
     _may_end: int = 0
@@ -125,6 +127,7 @@ class Mailbox:
         Raises:
             StoreError: The control root can't be looked at; nothing is claimed, and the next poll looks again.
         """
+        self._lapse = math.inf
         self.look.poll()
         self._free_now, self._may_take, self._may_end, self._troubles = self.free(), MOST_TAKEN, MOST_ENDED, 0
         for key in self.look.strange() - self._told.keys():
@@ -137,6 +140,11 @@ class Mailbox:
             for request_id in self._in_order():
                 self._serve(request_id, serving)
         self._sweeper.turn()
+        self._lapse = self.look.next_lapse()
+
+    def is_early(self) -> bool:
+        """Is a poll worth while before the next one: has a holder been silent for long enough since the last?"""
+        return self.clock.elapsed() > self._lapse
 
     def seen(self, request_id: str) -> tuple[Status | None, RequestFacts]:
         """A request's status, and the facts that its guards would be told now; changes nothing. After `look.poll`."""

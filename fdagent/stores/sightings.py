@@ -72,6 +72,11 @@ class Sightings:
         met = self._met.get(key)
         return met.last - met.first if met is not None and met.version == version else None
 
+    def met_at(self, key: str, version: str) -> float | None:
+        """`elapsed()` when this very version was first met; None when another was, or none."""
+        met = self._met.get(key)
+        return met.first if met is not None and met.version == version else None
+
     def forget(self, key: str) -> None:
         """Start anew for this key."""
         self._met.pop(key, None)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from fleet_kit import ALL, BEAT, LOST, POLL, STALE, Fleet
 
+from fdagent.daemon.mail import Vigil
 from fdagent.errors import HandedOver, Unavailable
 from fdagent.fleet.records import cancel_key, dump, request_key, status_key
 from fdagent.stores.local import LocalStore
@@ -520,6 +521,30 @@ def test_a_gone_agents_request_is_taken_over_within_the_bound(fleet, a, b, begun
     status = fleet.status("r1")
     assert (status.agent, status.taken_over_from, status.agents) == ("etl-02", "etl-01", ("etl-01", "etl-02"))
     assert b.job("r1").state == "queued"
+
+
+@pytest.mark.parametrize("after", [0.0, 2.4, 4.9, 7.4, 9.8])
+def test_a_lost_agents_request_waits_for_one_poll_and_not_for_a_second(fleet, a, b, after):
+    """However long after a poll of the watcher's the last beat comes."""
+    vigil = Vigil(b.mailbox)
+    fleet.post("r1")
+    a.tick()
+    b.tick()
+    fleet.time.now += after
+    a.beat()
+    silent, due = fleet.time.now, fleet.time.now - after + POLL
+    while fleet.status("r1").agent == "etl-01" and fleet.time.now < silent + 2 * LOST:
+        fleet.time.now += vigil.every
+        if fleet.time.now >= due:
+            b.tick()
+            due += POLL + 0.3  # so that no poll falls on the end of the span
+        vigil.tick()
+    assert LOST <= fleet.time.now - silent <= LOST + POLL + 3 * vigil.every
+    calls = len(b.view.calls)
+    for _ in range(50):
+        fleet.time.now += vigil.every
+        vigil.tick()
+    assert len(b.view.calls) == calls, "between polls nothing is asked of the store"
 
 
 def test_an_agent_without_a_record_is_never_gone(fleet, a, b):

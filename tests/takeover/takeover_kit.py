@@ -31,7 +31,7 @@ from models.status import FINAL, Status
 T = TypeVar("T")
 LOST = 2 * STALE
 """The stale span and its grace, which is the span where that is under a minute."""
-BOUND = LOST + 2 * POLL
+BOUND = LOST + POLL
 """From the end of an agent to the takeover: up to a poll until its last beat is met, the spans, up to a poll to look."""
 BUSY = 8.0
 """What a busy machine may add to a bound before a test calls it broken: the machine's, not the agents'."""
