@@ -54,10 +54,13 @@ def project():
         return load_project(Path(folder))
 
 
-@functools.lru_cache(10_000)
+@functools.lru_cache(1000)
 def read_status(body: bytes | None) -> Status | None:
-    """A status from its bytes."""
+    """A status from its bytes; the production parser's answer, remembered, as all agents here read the same bytes."""
     return None if body is None else parser(Status)(body)
+
+
+read_request, read_agent = (functools.lru_cache(1000)(parser(kind)) for kind in (Request, AgentRecord))
 
 
 @dataclass
@@ -251,6 +254,13 @@ class Agent:
             lambda: None,
             self.audit.append,
         )
+        look = self.mailbox.look
+        for folder, parse in (
+            (look._requests, read_request),
+            (look._statuses, read_status),
+            (look._agents, read_agent),
+        ):
+            folder.parse = parse
         self.posting = Posting(
             self.env,
             self.view,

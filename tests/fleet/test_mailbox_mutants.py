@@ -16,7 +16,7 @@ HOLD, SLOTS, WORKER = "fdagent.work.requesthold", "fdagent.fleet.slots", "fdagen
 
 def world(slots=10):
     def three_agents_for_some_hours():
-        fleet_world.World(seed=18, slots=slots).run()
+        fleet_world.World(seed=29, slots=slots).run()
 
     return three_agents_for_some_hours
 

@@ -7,6 +7,7 @@ searches every scope whole, those of three agents too. `--minutes 0` leaves the 
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from tests.soak import daemon_soak
 from tests.world.drive import replay
@@ -17,6 +18,13 @@ from tests.world.replay import parse
 from tests.world.scopes import SCOPES
 from tests.world.seeds import SEEDED, run, wider
 
+for folder in ("", "fleet"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
+
+import fleet_world  # noqa: E402  # found there only now
+
+FLEET_HOURS, FLEET_RATE = 1000, 0.3
+"""How long each seed's fleet runs, and how often something goes wrong in it."""
 MOST_STATES = 3_000_000
 TOLD_EVERY_SECONDS = 10.0
 
@@ -38,7 +46,7 @@ def main(words: list[str]) -> int:
             _soak(range(asked.first, asked.first + asked.seeds), exhaustive=asked.exhaustive)
             if asked.minutes:
                 daemon_soak.soak(asked.minutes, asked.kills, asked.first)
-    except Violation as err:
+    except (Violation, fleet_world.Violation) as err:
         print(f"VIOLATION: {err}")
         return 1
     return 0
@@ -50,16 +58,24 @@ def _soak(seeds: range, *, exhaustive: bool) -> None:
     for seed in seeds:
         for name in SEEDED:
             seen |= run(name, seed)
+        seen |= set(fleet_world.run(1, FLEET_HOURS, first=seed, rate=FLEET_RATE, say=lambda _: None))
         if time.monotonic() - told > TOLD_EVERY_SECONDS:
             told = time.monotonic()
             print(f"seed {seed}: nothing broke", flush=True)
-    print(f"{len(seeds)} seeds x {len(SEEDED)} scopes in {time.monotonic() - begun:.0f} s: nothing broke.")
+    print(
+        f"{len(seeds)} seeds x ({len(SEEDED)} scopes, a fleet for {FLEET_HOURS} hours) in {time.monotonic() - begun:.0f} s: nothing broke."
+    )
     print(f"Seen: {', '.join(sorted(seen))}")
     for scope in (SCOPES | LARGE).values() if exhaustive else ():
         print(explore(scope, most=MOST_STATES), flush=True)
 
 
 def _replay(line: str) -> None:
+    if "fleet@" in line:
+        seed, slots, rate = line.strip().strip('"').rpartition("fleet@")[2].split("/")
+        fleet_world.World(int(seed), int(slots), float(rate)).run()
+        print("Nothing broke.")
+        return
     name, run_or_seed = parse(line)
     wide = name.endswith("+")
     if isinstance(run_or_seed, int):
