@@ -54,6 +54,8 @@ def adopt(database: Database, project: Path) -> None:
         return
     with database.write(durable=True) as transaction:
         known = transaction.execute("select folder from project").fetchone()
+        if known is not None and known["folder"] == folder:
+            return  # another process of this project was first
         left = transaction.execute(_LEFT).fetchone()[0]
         if known is not None and left and (Path(known["folder"]) / PROJECT_FILE).is_file():
             raise _refusal(known["folder"], folder)
