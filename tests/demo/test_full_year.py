@@ -16,6 +16,8 @@ from demo_run import Demo
 from fdagent.demo.unpack import unpack
 from models.run import RunRow, RunStatus
 
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("year")]
+
 FIRST_DELIVERY_ENDS = "2013-06-30"
 GOLD = {
     "on_time_by_carrier_day": (
