@@ -44,6 +44,7 @@ def seconds_of(run) -> float:
     return time.monotonic() - started
 
 
+@pytest.mark.long
 def test_twenty_kills_at_random_moments_leave_the_tables_of_undisturbed_runs(tmp_path):
     calm, victim = site(tmp_path / "calm"), site(tmp_path / "victim")
     dice = random.Random(SEED)

@@ -8,8 +8,18 @@ from tests.world.explore import explore
 from tests.world.process import Violation
 from tests.world.scopes import SCOPES
 
+LONG = {"job", "job-stop", "ledger", "ledger-two", "agent-clone"}
+"""The scopes that take more than two seconds each."""
 
-@pytest.mark.parametrize("name", [name for name in SCOPES if not name.startswith("request")])
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
+        for name in SCOPES
+        if not name.startswith("request")
+    ],
+)
 def test_no_schedule_of_the_scope_breaks_it(name, record_property):
     assert SCOPES[name].sometimes, "nothing may pass because nothing happened"
     record_property("figure", f"exhaustive {explore(SCOPES[name])}")
