@@ -66,4 +66,12 @@ MUTANTS = (
         "        if author.attempt_id != self.flying.attempt_id:",
         SCOPES,
     ),
+    Mutant(
+        "an append is computed again after every lost race",
+        LANDING,
+        "            if self.flying.change.append_only:",
+        "            if False:",
+        ("test_12e_a_writer_that_commits_before_each_of_our_tries_does_not_starve_an_append",),
+        trace="12e",
+    ),
 )

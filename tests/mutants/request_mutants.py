@@ -162,4 +162,12 @@ MUTANTS = (
         ("request-landing",),
         trace="10",
     ),
+    Mutant(
+        "the first agent that may not serve a request rejects it",
+        MAILBOX,
+        "(request is not None and not could and self.look.nobody_else(request, resolved))",
+        "(request is not None and not may)",
+        ("test_8d_what_one_agent_may_not_serve_it_leaves_to_those_that_may",),
+        trace="8d",
+    ),
 )

@@ -11,7 +11,7 @@ from fdagent.engine.tables.delta import DeltaTablePort
 from fdagent.errors import Conflict
 from fdagent.ports import Note
 from tests.fakes import FakeClock
-from tests.world import test_world_traces
+from tests.world import test_world_traces, test_world_whole
 from tests.world.process import Violation
 
 
@@ -30,11 +30,11 @@ def a_real_table_that_moved_on() -> None:
 
 
 def find(name: str) -> Callable[[], object] | None:
-    """The schedule of that name: one of this module, or one of the known traces, in all its variants."""
+    """The schedule of that name: one of this module, or one that is a test of the world, in all its variants."""
     if name in globals() and name != "find":
         found: Callable[[], object] = globals()[name]
         return found
-    test = getattr(test_world_traces, name, None)
+    test = getattr(test_world_traces, name, None) or getattr(test_world_whole, name, None)
     if test is None:
         return None
     marks = getattr(test, "pytestmark", [])

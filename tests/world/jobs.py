@@ -120,7 +120,7 @@ def rows_of(state: State, machine: str) -> list[Job]:
 
 
 class JobFinals(Monitor):
-    """P9 for jobs: a final state never changes by itself, attempts stay within their bound, and what a row says ran has
+    """P9 for jobs: a final state never changes by itself (but what was handed over may come back), attempts stay within their bound, and what a row says ran has
     one batch of run-log rows at most."""
 
     def check(self, state: State) -> None:
@@ -138,7 +138,8 @@ class JobFinals(Monitor):
             state.ghost["rows of", name] = machine.rows
 
     def _judge(self, was: dict[str, Any], now: dict[str, Any]) -> None:
-        if was["state"] in FINAL and now["state"] != was["state"]:
+        came_back = (was["state"], was["reason"], now["state"]) == ("cancelled", "handed_over", "queued")
+        if was["state"] in FINAL and now["state"] != was["state"] and not came_back:
             raise Violation(f"job {now['id']} was {was['state']} and became {now['state']}")
         if now["state"] == "succeeded" and was["state"] == "running" and _by(now["op"]) != _by(was["claim"]):
             raise Violation(f"job {now['id']}, claimed by {_by(was['claim'])}, was ended by {_by(now['op'])}")

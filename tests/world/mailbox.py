@@ -282,15 +282,17 @@ class Finals(Monitor):
     def _expired(state: State, key: str, now: Status) -> None:
         if BASE + state.now < (now.deadline or 0.0):
             raise Violation(f"{key} expired {now.deadline - BASE - state.now:g} s before its deadline")
-        if state.now - state.ghost.get("wished", state.now) >= CANCEL_WAIT:
-            raise Violation(f"{key} expired, though somebody had wished it cancelled long before its deadline")
 
     def _changed(self, state: State, key: str, was: Status, now: Status) -> None:
         if was.state in FINAL:
             raise Violation(f"{key} was {was.state} and became {now.state}")
 
     def asked(self, state: State, name: str, call: Call) -> None:
-        if call[0] == "open":
+        if call[:2] == ("list", "status/") and "wished" in state.ghost:
+            boot, since, _ = state.ghost.get(("sees the wish", name), (-1, 0.0, 0.0))
+            again = boot == state.procs[name].boot
+            state.ghost["sees the wish", name] = (state.procs[name].boot, since if again else state.now, state.now)
+        elif call[0] == "open":
             state.ghost.pop(("checked", name), None)
         elif call[0] == "commit" and not state.ghost.get(("checked", name)):
             raise Violation(
@@ -309,6 +311,11 @@ class Finals(Monitor):
             start, beat = state.ghost.get(("beat", was.agent), (None, 0.0))
             if start == was.instance and state.now - beat < SPAN:
                 raise Violation(f"{name} makes {key} {new.state}, which {start} runs, and that beat just now")
+        boot, since, looked = state.ghost.get(("sees the wish", name), (-1, 0.0, 0.0))
+        anybodys = was is not None and (was.is_offered or BASE + state.now >= (was.deadline or 0.0) + CANCEL_WAIT)
+        its_turn = looked - since >= CANCEL_WAIT or not anybodys
+        if new.state == "expired" and boot == state.procs[name].boot and its_turn:
+            raise Violation(f"{name} makes {key} expired, though it had seen that it should be cancelled")
         held = new.state == "accepted" and (was is None or len(new.holds) > len(was.holds))
         if held and agent == new.agent and state.now > state.ghost.get("wished", state.now) and not _adopts(was, new):
             raise Violation(f"{name} takes {key}, though somebody had wished it cancelled")

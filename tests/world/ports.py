@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from fdagent.commit import Audit
 from fdagent.ports import Absent, Author, Blob, Condition, Entry, Match, Note
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs
@@ -150,6 +151,8 @@ class QueueConnection(Port):
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         word, inner = sql.split(None, 1)[0].lower(), self._shared.inner
+        if sql == "pragma data_version":
+            return inner.execute("select ?", (self._ask(("change",)),))
         if not inner.in_transaction and word != "pragma":
             self._shared.hold(self._ask(("transaction",) if word == "begin" else ("query",)))
         inner.row_factory = self.row_factory
@@ -175,6 +178,6 @@ def rows_of(connection: sqlite3.Connection) -> Contents:
     return _one(tuple(tuple(connection.execute(f"select * from {name} order by 1")) for name in TABLES))
 
 
-def open_queue(connection: QueueConnection, clock: SimClock, ids: SimIds) -> Jobs:
+def open_queue(connection: QueueConnection, clock: SimClock, ids: SimIds, audit: Audit) -> Jobs:
     """The production queue over such a connection."""
-    return Jobs(Database.over(connection), clock=clock, ids=ids)  # type: ignore[arg-type]
+    return Jobs(Database.over(connection), clock=clock, ids=ids, audit=audit)  # type: ignore[arg-type]

@@ -50,12 +50,13 @@ class Fails:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What one process runs: its duties, on which machine, and for which agent."""
+    """What one process runs: its duties, on which machine, and for which agent; `parent`: the process that starts it."""
 
     name: str
     duties: tuple[Duty, ...]
     machine: str = "m"
     agent: str = "a"
+    parent: str = ""
 
 
 class Me:
@@ -77,7 +78,7 @@ class Me:
     def queue(self) -> Jobs:
         """This machine's queue, as production code opens it."""
         if self._queue is None:
-            self._queue = open_queue(QueueConnection(self.ask, self._shared), self.clock, self.ids)
+            self._queue = open_queue(QueueConnection(self.ask, self._shared), self.clock, self.ids, self.committed)
         return self._queue
 
     def idle(self) -> bool:
@@ -95,6 +96,9 @@ class Me:
 
     def committed(self, moved: Transition) -> None:
         """The production audit: an event was committed."""
+        if moved.chart == "job":
+            self.saw(f"job {moved.event}")
+            return
         self.saw(moved.event)
         if self.store.unclear:
             self.saw("delete lost, then recognised" if moved.dest == ABSENT else "lost, then recognised")
@@ -107,16 +111,16 @@ class Me:
 class _Task:
     """A greenlet in which a program runs."""
 
-    def __init__(self, program: Program, boot: int, shared: SharedSqlite) -> None:
+    def __init__(self, program: Program, boot: int, shared: SharedSqlite, *, comparing: bool) -> None:
         self.me = Me(program, boot, self._ask, shared)
-        self._program, self._ending, self.rebuilding = program, False, False
+        self._program, self._ending, self.comparing = program, False, comparing
         self._greenlet = greenlet(self._run, parent=getcurrent())
 
     def _run(self, _: Any) -> None:
         at, names = 0, [duty.__name__ for duty in self._program.duties]
         while at < len(names):
             me = self.me
-            known = None if self.rebuilding else (freeze(me.memory), freeze(me.beliefs))
+            known = (freeze(me.memory), freeze(me.beliefs)) if self.comparing else None
             self._ask(("duty", at, known))
             goto, me.store.unclear = None, False
             try:
@@ -173,7 +177,7 @@ class Root:
         self.nodes = 0
         self._interned: dict[Any, Node] = {}
         self._live: deque[Node] = deque()
-        task = _Task(program, boot, shared)
+        task = _Task(program, boot, shared, comparing=branching)
         self.first = self.settle(Node(self, None, None, task.resume(None), task))
 
     def settle(self, node: "Node") -> "Node":
@@ -197,12 +201,11 @@ class Root:
         while at.parent is not None:
             answers.append(at.answer)
             at = at.parent
-        task = _Task(self.program, self.boot, self._shared)
-        task.rebuilding = True
+        task = _Task(self.program, self.boot, self._shared, comparing=False)
         task.resume(None)
         for answer in reversed(answers):
             task.resume(answer)
-        task.rebuilding = False
+        task.comparing = True
         return task
 
     def end(self) -> None:

@@ -6,9 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from fdagent.fleet.records import dump
+from models.job import Job, JobState
 from models.status import RequestState, Status
 
-from . import agents, jobs, leases, ledgers, mailbox, slots
+from . import agents, jobs, leases, ledgers, mailbox, slots, whole
 from .landing import OneEffect, lands
 from .process import Duty, Program
 from .state import BASE, Machine, Scope
@@ -306,3 +307,45 @@ for _scope in (
     ),
 ):
     SCOPES[_scope.name] = _scope
+
+
+def whole_agents(letters: str = TWO, *, claim_seconds: float = whole.LEASE, work_ticks: int = 3) -> Scope:
+    """Agents with their daemons and workers; each has a local job of its own, and a table takes some ticks."""
+    worker = (whole.work, whole.take, *[whole.keep] * work_ticks, whole.land, whole.rest)
+    programs, machines = [], {}
+    for one in letters:
+        place = f"m{one}"
+        programs.append(Program(one, (whole.daemon,), machine=place, agent=one))
+        # A worker may outlive its daemon for a while, so the next daemon needs room for another.
+        programs += [Program(f"{one}{n}", worker, machine=place, agent=one, parent=one) for n in (1, 2)]
+        local = Job(
+            f"j{one}",
+            JobState.QUEUED,
+            "asked",
+            "dev",
+            run_key=f"j{one}",
+            dedupe_key=f"j{one}",
+            lease_seconds=claim_seconds,
+            max_attempts=5,
+        )
+        machines[place] = jobs.machine_with(local, place=place)
+    return Scope(
+        "whole",
+        tuple(programs),
+        (whole.Whole(), OneEffect(), leases.OneBeliever(), jobs.JobFinals()),
+        faults=FAULTS | {"off", "wipe", "pause"},
+        pause=whole.PAUSE,
+        tick=whole.TICK,
+        until=150.0,
+        lockstep=True,
+        records={mailbox.REQUEST_FILE: mailbox.request_body(deadline=BASE + whole.OPEN_FOR)},
+        constant=("requests/", "cancel/"),
+        tables=(whole.TABLE,),
+        machines=machines,
+        by_itself=whole.posts,
+        ended=whole.ended,
+    )
+
+
+WALKS = {"whole": whole_agents()}
+"""Too large for any search: walked by seeds only."""

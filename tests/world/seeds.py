@@ -11,19 +11,19 @@ from dataclasses import replace
 from .drive import Walk
 from .process import Violation
 from .replay import line
-from .scopes import SCOPES
+from .scopes import SCOPES, WALKS
 from .state import Machine, Scope
 
 LONGER = 4
 """How much longer than a search faults go on."""
 CALM = 2
 """For how many of the scope's own spans nothing goes wrong after that."""
-STEPS = 3000
+STEPS = 6000
 """The most choices before it is calm, and the most after."""
 FAULT_SHARES = (0.02, 0.06, 0.2, 0.5)
 """How often a fault is taken where one is open; each run has its share, and leaves about half of the kinds out."""
-RESTARTS = 0.1
-"""How often it is even considered that a dead process starts again: others should miss it first."""
+RESTARTS = (0.1, 0.01, 0.002)
+"""How often it is even considered that a dead process starts again: others should miss it first. Each run has its share."""
 EVERY_FAULT = frozenset({"lost", "never", "down", "stale", "slow"})
 """What seeded runs add to a scope's faults: a search needs most of them not, as a late answer contains them."""
 BUDGET = 12
@@ -32,7 +32,8 @@ BOOTS = BUDGET + 2
 OFF = {"ma": Machine(1e5, 3600.0, 1.004, "ma"), "mb": Machine(7.0, -7200.0, 0.996, "mb")}
 """Clocks that differ in all they may: their origins, by hours, and by almost a percent in rate."""
 LEASES = {"tick": 1.0, "lockstep": False, "jump": 60.0, "pause": 5.0, "machines": OFF}
-SEEDED = tuple(name for name, scope in SCOPES.items() if not scope.clones)
+WALKED = {name: scope for name, scope in (SCOPES | WALKS).items() if not scope.clones}
+SEEDED = tuple(WALKED)
 
 
 def wider(scope: Scope) -> Scope:
@@ -57,9 +58,9 @@ def run(name: str, seed: int) -> set[str]:
         Violation: With the line that replays it.
     """
     chance = random.Random(f"{name}@{seed}")
-    with Walk(wider(SCOPES[name])) as walk:
+    with Walk(wider(WALKED[name])) as walk:
         try:
-            _stormy(walk, chance, SCOPES[name].until * LONGER)
+            _stormy(walk, chance, WALKED[name].until * LONGER)
             _calm(walk, chance)
         except Violation as err:
             raise Violation(f"{str(err).splitlines()[0]}\n{line(f'{name}+', walk.words)}") from err
@@ -68,13 +69,13 @@ def run(name: str, seed: int) -> set[str]:
 
 def _stormy(walk: Walk, chance: random.Random, until: float) -> None:
     """Anything may happen."""
-    share = chance.choice(FAULT_SHARES)
+    share, restarts = chance.choice(FAULT_SHARES), chance.choice(RESTARTS)
     kinds = frozenset(kind for kind in sorted(walk.scope.faults) if chance.random() < 0.5)
     for _ in range(STEPS):
         choices = walk.state.choices()
         if not choices or (until and walk.state.now >= until):
             return
-        plain = [one for one in choices if "!" not in one and (not one.endswith("+") or chance.random() < RESTARTS)]
+        plain = [one for one in choices if "!" not in one and (not one.endswith("+") or chance.random() < restarts)]
         faults = [choice for choice in choices if choice.partition("!")[2] in kinds]
         if not plain and not faults:
             plain = choices

@@ -62,6 +62,11 @@ INSTANT = frozenset(
         "tell",
         "stored",
         "put",
+        "change",
+        "start",
+        "kill",
+        "orphaned",
+        "started by",
     }
 )
 
@@ -245,7 +250,8 @@ class State:
         self.ghost: dict[Any, Any] = {}
         self.procs = {program.name: Proc(None) for program in scope.programs}
         for program in scope.programs:
-            self._boot(program.name, 0)
+            if not program.parent:
+                self._boot(program.name, 0)
 
     def copy(self) -> "State":
         """The same moment, to go on from in another way."""
@@ -283,7 +289,7 @@ class State:
         scope, found, faults = self.world.scope, [], []
         for name, proc in self.procs.items():
             if proc.node is None:
-                if proc.boot + 1 < scope.boots:
+                if proc.boot + 1 < scope.boots and not self.world.programs[name].parent:
                     found.append(name + "+")
                 continue
             if proc.node.call is DONE:
@@ -478,7 +484,7 @@ class State:
         if kind in READS:
             return self._read(call, self.records, self.tables)
         try:
-            return getattr(self, "_do_" + kind)(name, *call[1:])
+            return getattr(self, "_do_" + kind.replace(" ", "_"))(name, *call[1:])
         except Conflict:
             return Fails(Conflict)
 
@@ -562,7 +568,7 @@ class State:
 
     def pid(self, name: str) -> int:
         """The process id of a start."""
-        return 100 * (1 + list(self.procs).index(name)) + self.procs[name].boot
+        return 10_000 * (1 + list(self.procs).index(name)) + self.procs[name].boot
 
     def _do_pid(self, name: str) -> int:
         return self.pid(name)
@@ -573,6 +579,33 @@ class State:
             if self._machine(other).place == here and self.pid(other) == pid and proc.node is not None:
                 return None if proc.node.call is DONE else float(pid)
         return None
+
+    def _do_start(self, name: str) -> int | None:
+        """A process of this one starts; None: all that there may be are running."""
+        for other, program in self.world.programs.items():
+            proc = self.procs[other]
+            if program.parent == name and (proc.node is None or proc.node.call is DONE):
+                self.ghost["started", other] = self.procs[name].boot
+                self._boot(other, proc.boot + 1)
+                return self.pid(other)
+        return None
+
+    def _do_started_by(self, name: str) -> int:
+        """Which start of its parent started it."""
+        boot: int = self.ghost["started", name]
+        return boot
+
+    def _do_orphaned(self, name: str) -> bool:
+        parent = self.procs[self.world.programs[name].parent]
+        return parent.node is None or parent.boot != self.ghost["started", name]
+
+    def _do_kill(self, _: str, pid: int) -> None:
+        for other in self.procs:
+            if self.pid(other) == pid and self.procs[other].node is not None:
+                self._kill(other)
+
+    def _do_change(self, name: str) -> int:
+        return self.world.number(self._machine(name).rows)
 
     def _do_duty(self, *_: Any) -> None: ...
 

@@ -14,7 +14,7 @@ from tests.world.explore import explore
 from tests.world.process import Violation
 from tests.world.replay import parse
 from tests.world.scopes import SCOPES
-from tests.world.seeds import SEEDED, run, wider
+from tests.world.seeds import SEEDED, WALKED, run, wider
 
 SEEDS = 25
 REACHED = {
@@ -38,9 +38,9 @@ REACHED = {
     "wait",
 }
 """What some run of the default seeds must have seen (P12); a requeue needs three holds: the simulated fleet has it."""
-WALKED = {name: scope for name, scope in SCOPES.items() if not scope.clones}
 PRODUCTION = (
     "fdagent.attempt",
+    "fdagent.daemon.duties",
     "fdagent.commit",
     "fdagent.engine.landing",
     "fdagent.fleet.folder",
@@ -57,6 +57,8 @@ PRODUCTION = (
     "fdagent.work.holding",
     "fdagent.work.leases",
     "fdagent.work.requesthold",
+    "fdagent.work.runner",
+    "fdagent.work.tablehold",
     "fdagent.work.worker",
     "machines.agent",
     "machines.incident",
