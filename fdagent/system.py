@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PROC = Path("/proc")
-STATE_FIELD, START_FIELD = 0, 19
+STATE_FIELD, THREADS_FIELD, START_FIELD = 0, 17, 19
 """Where proc(5) puts a process's state and start, counted after the name's closing bracket."""
 
 
@@ -100,7 +100,7 @@ class SystemProcesses:
         """When process `pid` started, or None when there is none; compared only for equality, within one place.
 
         Linux: seconds since boot, which a corrected clock does not move, as epoch seconds would be; a zombie has
-        ended. Elsewhere: epoch seconds that the system stored at the start.
+        ended once none of its threads is left. Elsewhere: epoch seconds that the system stored at the start.
         """
         if sys.platform != "linux":
             return _psutil_start(pid)
@@ -109,7 +109,8 @@ class SystemProcesses:
         except (FileNotFoundError, ProcessLookupError):
             return None
         fields = stat.rpartition(")")[2].split()
-        return None if fields[STATE_FIELD] in "ZX" else int(fields[START_FIELD]) / os.sysconf("SC_CLK_TCK")
+        ended = fields[STATE_FIELD] in "ZX" and int(fields[THREADS_FIELD]) <= 1
+        return None if ended else int(fields[START_FIELD]) / os.sysconf("SC_CLK_TCK")
 
 
 def _psutil_start(pid: int) -> float | None:

@@ -223,15 +223,20 @@ class Recovery:
             self._end_worker_of(job)
 
     def _why(self, job: Job) -> str:
-        if job.pid in self.crew.pids().values() and not self.crew.fate(job.pid):
-            return f"Its worker (pid {job.pid}) gave no sign of life for {job.lease_seconds:g} s."
         how = self.crew.fate(job.pid)
-        return f"Its worker (pid {job.pid}) {how}." if how else ""
+        if how:
+            return f"Its worker (pid {job.pid}) {how}."
+        if job.pid not in self.crew.pids().values():
+            return ""
+        if self.processes.started_at(job.pid) is None:
+            return f"Its worker (pid {job.pid}) has ended."  # and how is not known yet
+        return f"Its worker (pid {job.pid}) gave no sign of life for {job.lease_seconds:g} s."
 
     def _end_worker_of(self, job: Job) -> None:
         busy = {other.pid for other in self.jobs.running()}
         for label, pid in self.crew.pids().items():
-            if pid == job.pid and pid not in busy and not self.crew.fate(pid):
+            lives = not self.crew.fate(pid) and self.processes.started_at(pid) is not None
+            if pid == job.pid and pid not in busy and lives:
                 self.tell("warning", "worker_stalled", f"Worker {label} (pid {pid}) lost its job; it is ended.")
                 self.crew.kill(label, "was ended because it gave no sign of life")
 

@@ -89,6 +89,16 @@ def test_a_claim_that_is_not_renewed_lapses_after_its_span_and_not_before_and_it
     assert duty.tell.events() == ["job_recovered", "worker_stalled"]
 
 
+def test_a_worker_that_has_just_ended_is_not_said_to_be_stalled(queue, crew):
+    queue.ask(lease_seconds=30.0)
+    queue.claim(pid=501)
+    duty = recovery(queue, crew)
+    duty.tick()
+    assert queue.own.get("j1").error == "Its worker (pid 501) has ended."
+    assert crew.killed == []
+    assert duty.tell.events() == ["job_recovered"]
+
+
 def test_a_worker_that_lost_one_job_and_has_another_is_not_ended(queue, crew):
     queue.ask("lost", lease_seconds=30.0)
     queue.claim(pid=501)

@@ -62,7 +62,8 @@ def test_the_death_of_one_worker_costs_one_attempt_of_its_job_and_nothing_of_ano
     ended = agent.ended(hit)
     assert (ended.state, ended.attempt) == (JobState.SUCCEEDED, 2)
     name = "SIGKILL" if how == "kill" else "SIGSEGV"
-    assert f"{hit} is queued: Its worker" in agent.told("job_recovered", name)["message"]
+    assert f"{hit} is queued: Its worker" in agent.told("job_recovered")["message"]
+    assert agent.told("worker_ended", name)
     agent.flushed()
     agent.stop()
 

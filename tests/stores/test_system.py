@@ -64,6 +64,16 @@ def test_a_zombie_has_ended():
 
 
 @linux
+@pytest.mark.parametrize(("threads", "there"), [("0", False), ("1", False), ("2", True)])
+def test_a_process_whose_first_thread_has_ended_is_there_while_others_are(tmp_path, threads, there):
+    """Killed while its threads are in the kernel: until they have ended nothing it was at is over."""
+    (tmp_path / "77").mkdir()
+    fields = ["Z", *["1"] * 16, threads, "0", "12345", *["0"] * 30]
+    (tmp_path / "77/stat").write_text(f"77 (python) {' '.join(fields)}\n")
+    assert (SystemProcesses(tmp_path).started_at(77) is not None) is there
+
+
+@linux
 @pytest.mark.parametrize("name", ["python", "a) R 1 (b", "x y\nz", "\xff"])
 def test_a_process_with_any_name_has_the_start_that_its_stat_says(tmp_path, name):
     (tmp_path / "77").mkdir()
