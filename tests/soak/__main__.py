@@ -15,7 +15,7 @@ from tests.world.explore import explore
 from tests.world.large import LARGE
 from tests.world.process import Violation
 from tests.world.replay import parse
-from tests.world.scopes import SCOPES
+from tests.world.scopes import SCOPES, WALKS
 from tests.world.seeds import SEEDED, run, wider
 
 for folder in ("", "fleet"):
@@ -81,7 +81,7 @@ def _replay(line: str) -> None:
     if isinstance(run_or_seed, int):
         run(name.rstrip("+"), run_or_seed)
     else:
-        scope = (SCOPES | LARGE)[name.rstrip("+")]
+        scope = (SCOPES | WALKS | LARGE)[name.rstrip("+")]
         replay(wider(scope) if wide else scope, run_or_seed, print)
     print("Nothing broke.")
 
