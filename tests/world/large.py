@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from . import jobs, mailbox, slots
 from .scopes import (
-    A_PERSON,
     REQUEST,
     SCOPES,
     THREE,
@@ -33,15 +32,14 @@ LARGE: dict[str, Scope] = {
             until=300.0,
             sometimes=frozenset({"give_up", "adopt", "take_over"}),
         ),
-        landing("append-3", merge=False, keys=(("R",), ("R",), ("R",))),
-        landing("merge-3", merge=True, keys=(("R",), ("R",), ("R",))),
+        landing("append-3", merge=False, keys=(("R",), ("R",), ("R",)), foreign=1, cleans=1),
+        landing("merge-3", merge=True, keys=(("R",), ("R",), ("R",)), foreign=1, cleans=1),
         leasing("lease-any-time", lockstep=False, until=6.0),
         leasing("lease-3", THREE),
         leasing("lease-workers-3", THREE, ("m", "m", "m")),
         requests("request-3", THREE),
         requests("request-cancel-3", THREE, by_itself=mailbox.beats_and_wish, sometimes=frozenset({"cancel"})),
         working("job-3", 3, (jobs.work, jobs.run, jobs.rest), until=18.0),
-        working("job-stop-3", 3, (jobs.work, jobs.run, jobs.rest), (A_PERSON,), until=12.0),
         beating("agent-3", THREE),
         posting("slot-3", (slots.INTERVAL, -slots.INTERVAL, 0.0)),
         evaluating("ledger-3", THREE),
