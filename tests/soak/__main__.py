@@ -49,6 +49,9 @@ def main(words: list[str]) -> int:
     except (Violation, fleet_world.Violation) as err:
         print(f"VIOLATION: {err}")
         return 1
+    except AssertionError as err:
+        print(f"This line can't be walked on the code as it is: {err}")
+        return 2
     return 0
 
 
