@@ -12,7 +12,6 @@ from takeover_stage import Stage
 pytestmark = [
     pytest.mark.process,
     pytest.mark.long,
-    pytest.mark.xdist_group("takeover"),
     pytest.mark.parametrize("kind", ["local", pytest.param("azurite", marks=pytest.mark.azurite)]),
 ]
 ONCE = "each effect once"
