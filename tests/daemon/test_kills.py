@@ -8,7 +8,7 @@ from random_kills import kill_at_random
 
 from models.job import JobState
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 SEED = 20270115
 RANDOM_KILLS = 9
@@ -116,7 +116,6 @@ def test_a_daemon_and_its_worker_killed_together_are_followed_by_ones_that_go_on
     right_in_the_end(agent, calm)
 
 
-@pytest.mark.long
 def test_kills_at_random_moments_leave_the_tables_of_undisturbed_runs(agents, tmp_path, calm):
     agent = agents(make_site(tmp_path / "project"))
     dice = random.Random(SEED)

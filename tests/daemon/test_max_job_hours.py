@@ -14,6 +14,7 @@ SCRIPT = Path(__file__).with_name("short_hours.py")
 HOURS = 0.001
 
 
+@pytest.mark.long
 def test_a_job_that_runs_for_too_long_is_ended_each_time_and_dies_with_that_reason(agents, tmp_path):
     agent = agents(make_site(tmp_path / "project"))
     commit = "fdagent.engine.tables.delta:DeltaTablePort.commit"

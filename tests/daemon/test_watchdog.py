@@ -67,6 +67,7 @@ def test_a_loop_that_waits_for_something_else_ends_nobody_and_is_told_once(dog, 
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_an_agent_gets_past_a_worker_that_is_stopped_while_it_holds_the_queue(agents, tmp_path):
     # Its schedule makes the daemon write to the queue, too.
     schedule = {"id": "fast", "env": "dev", "every_minutes": 0.05, "entities": ["bronze.orders"]}

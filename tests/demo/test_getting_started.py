@@ -46,6 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_a_second_demo_adds_nothing_and_says_so(home: Path) -> None:
     assert "Nothing was new" in sh(home, "fdagent demo")
 

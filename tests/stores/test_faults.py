@@ -48,6 +48,7 @@ def behind(server, container, proxy, client):
     return store, ids
 
 
+@pytest.mark.long
 def test_a_thousand_faults_over_races_of_create_replace_and_delete_never_report_a_wrong_outcome(http_server):
     container = http_server.new_container()
     said: list[tuple[str, str, str]] = []

@@ -28,6 +28,7 @@ def start(*args):
     return subprocess.Popen([sys.executable, "-I", "-S", str(SCRIPT), *map(str, args)], stdout=subprocess.PIPE)
 
 
+@pytest.mark.long
 def test_eight_writers_and_a_hundred_kills_tear_no_record_stick_no_lock_and_lose_no_acknowledged_write(tmp_path):
     root, chance = tmp_path / "_control", random.Random(1)
     running = {f"w{n}": start("write", root, f"w{n}") for n in range(WRITERS)}
@@ -134,6 +135,7 @@ def test_what_a_killed_writer_set_aside_is_swept_once_it_is_old_and_not_before(t
     assert list((root / ".tmp").iterdir()) == [young]
 
 
+@pytest.mark.long
 def test_of_sixteen_takers_of_a_lapsed_lease_exactly_one_wins_in_each_of_150_rounds(tmp_path):
     """Case 12's other half: the killed holder's lease is taken over, by one."""
     root, rounds, takers = tmp_path / "_control", 150, 16

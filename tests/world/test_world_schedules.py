@@ -52,6 +52,7 @@ def not_counted(monkeypatch):
     monkeypatch.setattr("fdagent.fleet.schedules.settled", careless)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [early, left_out, twice, not_counted])
 def test_a_scheduler_that_is_wrong_is_caught(broken, monkeypatch):
     broken(monkeypatch)

@@ -16,7 +16,7 @@ from tests.world.replay import parse
 from tests.world.scopes import SCOPES
 from tests.world.seeds import SEEDED, WALKED, run, wider
 
-SEEDS = 25
+SEEDS = 15
 REACHED = {
     "adopt",
     "already done",
