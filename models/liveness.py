@@ -88,6 +88,12 @@ def is_lost(record: AgentRecord | None, unchanged_seconds: float | None) -> bool
     return liveness(record, unchanged_seconds) is Liveness.LOST
 
 
+def is_away(record: AgentRecord, unchanged_seconds: float | None) -> bool:
+    """Is it lost, or stopped for longer than a restart takes?"""
+    state = liveness(record, unchanged_seconds)
+    return state is Liveness.LOST or (state is Liveness.STOPPED and (unchanged_seconds or 0.0) > STOPPED_SECONDS)
+
+
 def is_silent(record: AgentRecord | None, unchanged_seconds: float | None) -> bool:
     """Watched for two of its beats without a change: enough to take over its name, not its work."""
     if record is None or record.status_seconds is None or not _sane(record.status_seconds):
@@ -110,15 +116,13 @@ def is_gone(
         holder: The instance that the request's status names; None: it names none.
         unchanged_seconds: For how long this reader has seen this version of the record.
         instance_seconds: For how long it has seen the record name the instance that it names now.
-        serves_mailbox: What `serves` says of the record and the request; None: not known.
+        serves_mailbox: Does it serve this mailbox at all, by its record? None: not known.
     """
     state = liveness(record, unchanged_seconds)
     if record is None or unchanged_seconds is None or state is Liveness.UNKNOWN:
         return False
-    if state is Liveness.STOPPED:
-        return unchanged_seconds > STOPPED_SECONDS
-    if state is Liveness.LOST:
-        return True
+    if state in (Liveness.STOPPED, Liveness.LOST):
+        return is_away(record, unchanged_seconds)
     span = span_seconds(record)
     if holder is not None and record.instance is not None and holder != record.instance:
         return span is not None and instance_seconds is not None and instance_seconds > span

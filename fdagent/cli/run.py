@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdagent.cli.options import Config, Project
-from fdagent.cli.where import Where, where
+from fdagent.cli.where import Where, running_agent, where
 
 if TYPE_CHECKING:
     from fdagent.config.settings import Settings
@@ -86,7 +86,8 @@ def work(place: Where, *, quiet: bool) -> int:
 
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
     database = Database(place.home)
-    belongs.adopt(database, place.project)
+    if running_agent(place) is None:
+        belongs.adopt(database, place.project)
     wishes = Signals()
     pid = processes.pid()
     who = Worker(f"{place.agent}/1", processes.place(), pid, processes.started_at(pid) or 0.0)

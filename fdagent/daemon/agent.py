@@ -79,7 +79,7 @@ class Daemon:
 
     def __init__(self, settings: Settings, instance: str, describe: Describe, ports: Ports) -> None:
         self.settings, self.ports = settings, ports
-        self._stopping = self._at_once = False
+        self._stopping = self._signalled = self._at_once = False
         self.presences = [
             Presence(
                 store,
@@ -107,6 +107,7 @@ class Daemon:
             ports.clock,
             ports.tell,
         )
+        self._recovery = Recovery(ports.jobs, ports.crew, Sightings(ports.clock), ports.processes, ports.tell)
         self._mailboxes = list(self._mail(instance, describe))
         self._turns = Turns(self._duties(), ports.clock, self._failed, self._works)
 
@@ -117,9 +118,12 @@ class Daemon:
         return tuple(presence.env for presence in self.presences if presence.serves)
 
     def stop(self) -> None:
-        """Ask for a stop; asked twice, it ends at once. Safe to call from a signal handler."""
-        self._at_once = self._stopping
-        self._stopping = True
+        """Ask for a stop; asked twice, it ends at once. Safe to call from a signal handler.
+
+        A drain that a person asked for before does not count: the first signal is still the first.
+        """
+        self._at_once = self._signalled
+        self._signalled = self._stopping = True
 
     def tick(self) -> float:
         """Give every due duty its turn; seconds until the next."""
@@ -158,8 +162,8 @@ class Daemon:
             ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
         self._end_workers()
         if not self._at_once:
-            # What its last worker has just given back was not offered yet.
-            for duty in self._mailboxes:
+            # What its last worker has just given back, or was cut off at, was not offered yet.
+            for duty in (self._recovery, *self._mailboxes):
                 self._did(type(duty).__name__, duty.tick)
             for presence in self.presences:
                 self._did("Presence", presence.stop)
@@ -189,7 +193,7 @@ class Daemon:
         return [
             *(Beating(presence, agent.status_seconds) for presence in self.presences),
             Wish(ports.jobs, DRAIN, self._asked),
-            Recovery(ports.jobs, ports.crew, Sightings(ports.clock), ports.processes, ports.tell),
+            self._recovery,
             *self._mailboxes,
             Scheduling(ports.schedules, self.served, ports.clock, ports.tell),
             self._staffing,

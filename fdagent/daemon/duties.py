@@ -149,7 +149,7 @@ class Staffing:
         if change == self._change and now < self._look_at:
             return False
         self._change = change
-        due = self.jobs.next_due()
+        due = self.jobs.next_due(self.envs())
         wait = 1.0 if due is None else min(max(due - self.clock.wall(), 0.0), 1.0)
         self._look_at = now + wait
         return True

@@ -4,13 +4,14 @@ Guarantees: what is served is what agent.toml says, with the project as it is no
 Wires `fleet/mailbox.py` and `fleet/slots.py`; decides nothing.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from fdagent.commit import Audit
 from fdagent.config.schedules import Schedule
 from fdagent.config.settings import Settings
-from fdagent.errors import BadRecord, NewerContract
+from fdagent.errors import BadRecord, NewerContract, StoreError
 from fdagent.fleet.look import Me
 from fdagent.fleet.mailbox import Mailbox, Patience
 from fdagent.fleet.presence import Presence, Standing
@@ -36,7 +37,9 @@ class Vigil:
     def tick(self) -> None:
         """Count; poll if it is time."""
         if self.mailbox.is_early():
-            self.mailbox.tick()
+            # A store that is away is told of by the mailbox's own turn, which comes within a poll.
+            with contextlib.suppress(StoreError):
+                self.mailbox.tick()
 
 
 @dataclass(frozen=True, slots=True)

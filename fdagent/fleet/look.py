@@ -17,7 +17,7 @@ from fdagent.ports import Clock, Store
 from fdagent.stores.sightings import Sightings
 from models.agent import AgentRecord
 from models.ids import id_problem, shown
-from models.liveness import Liveness, gone_after_seconds, is_gone, liveness, serves
+from models.liveness import Liveness, gone_after_seconds, is_away, is_gone, liveness, serves
 from models.slot import OPEN_SECONDS, Request, deadline_of
 from models.status import FINAL, Status
 from models.times import reached
@@ -59,6 +59,8 @@ class Look:
     _first_seen: dict[str, float] = field(default_factory=dict)
     """By the store's clock: until that is known, nothing has a deadline of this reader's making."""
     _twins: frozenset[str] = frozenset()
+    _looked_at: float = 0.0
+    """When the agents were last asked for."""
 
     def __post_init__(self) -> None:
         self._sightings, self._starts = Sightings(self.clock), Sightings(self.clock)
@@ -76,6 +78,7 @@ class Look:
         # Agents last: whoever was announced before a request was posted is known when that is judged.
         folders = (self._cancels, self._requests, self._statuses, self._agents)
         for folder in folders:
+            self._looked_at = self.clock.elapsed()
             folder.poll()
         for name, agent in self._agents.files.items():
             if agent.record is not None and agent.record.instance is not None:
@@ -196,19 +199,20 @@ class Look:
 
     def others_alive(self) -> bool:
         """Does another agent live here?"""
-        return any(state is Liveness.ALIVE for _, state in self._others())
+        return any(liveness(record, unchanged) is Liveness.ALIVE for record, unchanged in self._others())
 
-    def _others(self) -> Iterator[tuple[AgentRecord, Liveness]]:
+    def _others(self) -> Iterator[tuple[AgentRecord, float | None]]:
+        """The other agents' records, with how long each was seen unchanged."""
         for name, file in self._agents.files.items():
             if name != self.me.agent and file.record is not None:
-                yield file.record, liveness(file.record, self._sightings.unchanged_for(file.key, file.etag))
+                yield file.record, self._sightings.unchanged_for(file.key, file.etag)
 
     def nobody_else(self, request: Request, resolved: Resolved | None) -> bool:
         """Is it certain that no other agent that may live would ever serve it? The version passes by itself."""
         unreadable = any(file.record is None for file in self._agents.files.values())
         return not unreadable and all(
-            state in (Liveness.LOST, Liveness.STOPPED) or self._serves(record, request, resolved) is False
-            for record, state in self._others()
+            is_away(record, unchanged) or self._serves(record, request, resolved) is False
+            for record, unchanged in self._others()
         )
 
     def _serves(self, record: AgentRecord, request: Request | None, resolved: Resolved | None) -> bool | None:
@@ -220,7 +224,7 @@ class Look:
             version=None,
         )
 
-    def holder_gone(self, status: Status, request: Request | None, resolved: Resolved | None, *, fresh: bool) -> bool:
+    def holder_gone(self, status: Status, *, fresh: bool) -> bool:
         """May what this status's agent holds be taken from it?"""
         if status.agent is None:
             return False
@@ -235,15 +239,25 @@ class Look:
             holder=status.instance,
             unchanged_seconds=self._sightings.unchanged_for(file.key, file.etag),
             instance_seconds=self._starts.unchanged_for(status.agent, record.instance or ""),
-            serves_mailbox=self._serves(record, request, resolved),
+            serves_mailbox=self._serves_here(record),
         )
+
+    def _serves_here(self, record: AgentRecord) -> bool | None:
+        """Does the agent, by its record, serve this mailbox at all? None: the record does not say.
+
+        Not whether it would take this very request now: what a live agent runs is its own, whatever was promoted since.
+        """
+        if record.pipeline is None or record.pipeline.enabled is None or record.env is None:
+            return None
+        return record.pipeline.enabled and record.env == self.env
 
     def next_lapse(self) -> float:
         """When, by `elapsed`, the next holder of an open request has been silent long enough; infinite when none will."""
         statuses = [self._statuses.files.get(name) for name in self.open]
         holders = {file.record.agent for file in statuses if file is not None and file.record is not None}
-        now = self.clock.elapsed()
-        return min((at for at in map(self._lapse_of, holders - {None, self.me.agent}) if at > now), default=math.inf)
+        lapses = map(self._lapse_of, holders - {None, self.me.agent})
+        # What was over before the agents were listed has been judged; what was over since has not.
+        return min((at for at in lapses if at > self._looked_at), default=math.inf)
 
     def _lapse_of(self, agent: str | None) -> float:
         file = self._agents.files.get(agent or "")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from fdagent.commit import Audit, Committed, commit
-from fdagent.errors import BadRecord, GaveUp, NewerContract, StoreError, Unavailable
+from fdagent.errors import FdagentError, QueueDamaged, Unavailable
 from fdagent.fleet.folder import File
 from fdagent.fleet.look import Look, Me
 from fdagent.fleet.progress import results
@@ -105,16 +105,8 @@ class Mailbox:
 
     def __post_init__(self) -> None:
         self.look = Look(self.env, self.store, self.me, self.clock)
-        self._sweeper = Sweeper(
-            self.env,
-            self.store,
-            self.look,
-            self.patience.retention_seconds,
-            self.clock,
-            self.ids,
-            self._trouble,
-            self.audit,
-        )
+        kept = self.patience.retention_seconds
+        self._sweeper = Sweeper(self.env, self.store, self.look, kept, self.clock, self.ids, self._trouble, self.audit)
 
     @property
     def every(self) -> float:
@@ -157,7 +149,9 @@ class Mailbox:
             job = self._job(request_id)
             self._follow(request_id, job)
             self._judge(request_id, job, serving)
-        except (BadRecord, NewerContract, GaveUp, StoreError) as err:
+        except QueueDamaged:
+            raise
+        except FdagentError as err:
             self._trouble(request_id, err)
             self._troubles += isinstance(err, Unavailable)
             if self._troubles >= MOST_TROUBLES:
@@ -281,7 +275,7 @@ class Mailbox:
             when_free=serving.pipeline.claim == "when_free" or (record is not None and self._is_mine(record)),
             worker_free=self._free_now > 0,
             max_attempts=self.patience.max_attempts,
-            holder_gone=record is not None and self.look.holder_gone(record, request, resolved, fresh=fresh),
+            holder_gone=record is not None and self.look.holder_gone(record, fresh=fresh),
             has_job=job is not None and job.state is not JobState.CANCELLED,
             worker_on_it=job is not None and job.state is JobState.RUNNING,
             cannot_run_soon=self._cannot_run_soon(record, job, serving, may=may),

@@ -2,7 +2,8 @@
 
 Guarantees: the first write into a queue says whose it is; from then on each transaction of another project is refused
 whole. A queue goes over to another project only when nothing is left in it that could still run or be written for the
-old one, or when the old one's folder is gone (it was moved), in one transaction with that look.
+old one, or when the old one's folder is gone (it was moved), in one transaction with that look. What is still there of
+another project's finished jobs and due times is deleted with it: its tables and their run log say what happened.
 
 Compares folders, not contents: a project that is checked out twice is two projects.
 """
@@ -59,6 +60,10 @@ def adopt(database: Database, project: Path) -> None:
         left = transaction.execute(_LEFT).fetchone()[0]
         if known is not None and left and (Path(known["folder"]) / PROJECT_FILE).is_file():
             raise _refusal(known["folder"], folder)
+        if known is not None and (Path(known["folder"]) / PROJECT_FILE).is_file():
+            # Not moved: another's. Its keys and ids would be taken for this one's, and its jobs could be tried again here.
+            for table in ("job", "schedule", "due"):
+                transaction.execute(f"delete from {table}")
         transaction.execute("insert or replace into project (only, folder) values (1, ?)", (folder,))
 
 

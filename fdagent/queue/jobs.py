@@ -284,9 +284,11 @@ class Jobs:
         found = {row["state"]: row["n"] for row in self.database.rows(sql, *values)}
         return {str(state): found[state] for state in JobState if found.get(state)}
 
-    def next_due(self) -> float | None:
-        """When the first queued job is due, in seconds since the epoch."""
-        at: float | None = self.database.rows("select min(not_before) as at from job where state = 'queued'")[0]["at"]
+    def next_due(self, envs: Sequence[str] | None = None) -> float | None:
+        """When the first queued job of these environments is due, in seconds since the epoch; None: of all."""
+        which = "" if envs is None else f"and env in ({', '.join('?' for _ in envs)})"
+        sql = f"select min(not_before) as at from job where state = 'queued' {which}"
+        at: float | None = self.database.rows(sql, *(envs or ()))[0]["at"]
         return at
 
     def closed_batches(self) -> list[Batch]:

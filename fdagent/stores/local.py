@@ -69,6 +69,7 @@ class LocalStore:
         self._locker = locker or system_locker(clock)
         self._folders = Folders(self._root, files=self._files, clock=clock, hidden=frozenset({LOCKS, ASIDE}))
         self._made: set[str] = set()
+        self._unsynced: set[str] = set()
 
     def list(self, prefix: str) -> Sequence[Entry]:
         """All records under `prefix`, by key; the very same object as before where nothing changed (`folders.py`).
@@ -84,6 +85,10 @@ class LocalStore:
         """The record, or None."""
         path = self._path(key)
         with self._sentences(f"The record {path} can't be read"):
+            if _folder(path) in self._unsynced:
+                # A change of ours may be in it whose outcome is unknown: to find it there must mean that it lasts.
+                self._files.sync_folder(_folder(path))
+                self._unsynced.discard(_folder(path))
             file = look(self._files, path)
         return None if file is None else Blob(file.body, file.etag, age(self._clock.wall(), file.written))
 
@@ -144,6 +149,7 @@ class LocalStore:
         try:
             self._files.sync_folder(_folder(path))
         except OSError as error:
+            self._unsynced.add(_folder(path))
             raise Unknown(
                 f"The record {path} was changed, but may not survive a loss of power: {_said(error)}."
             ) from error

@@ -51,11 +51,13 @@ class RequestHold:
             GaveUp, StoreError: Not known; the attempt is tried again.
         """
         # One that is running already, from an attempt before this, is written all the same: whoever is about to make it
-        # wait for that attempt's sake then meets another version.
-        running = self._mine(status_cell(self.store, self.request_id).read()[0])
-        answer = self._commit("report" if running else "start", lambda _: {"job_id": job_id, "attempt": attempt})
-        if isinstance(answer, Refusal):
-            raise HandedOver(f"Request {self.request_id} is not this agent's to run: {answer}.")
+        # wait for that attempt's sake then meets another version. Should that have come first, it is to be started.
+        for _ in range(2):
+            running = self._mine(status_cell(self.store, self.request_id).read()[0])
+            answer = self._commit("report" if running else "start", lambda _: {"job_id": job_id, "attempt": attempt})
+            if not isinstance(answer, Refusal):
+                return
+        raise HandedOver(f"Request {self.request_id} is not this agent's to run: {answer}.")
 
     def cancelled(self) -> bool:
         """Is there a wish that it is cancelled? Then a failed attempt is its last.

@@ -158,7 +158,7 @@ class Work:
         return attempts
 
     def _claim(self) -> Claimed | None:
-        due = self.jobs.next_due()
+        due = self.jobs.next_due(self.who.envs)
         if self.wishes.stopping() or due is None or due > self.clock.wall():
             return None
         asked = self.clock.elapsed()
@@ -172,9 +172,12 @@ class Work:
             HomeError, GaveUp: The queue itself can't be used, so there is no going on.
         """
         told, self._late, self._flushed_at = self._late, set(), self.clock.elapsed()
+        late: set[str] = set()
         for batch in self.jobs.closed_batches():
             if self.wishes.orphaned():
                 return
+            if batch.env in late:
+                continue  # one try a turn: however many wait, a run log that is away holds up no job
             try:
                 project = load.load_project(self.agent.project)
                 places = Places(project, environment_named(project, batch.env))
@@ -186,6 +189,7 @@ class Work:
                 if sentence not in told | self._late:
                     self.told.trouble(sentence)
                 self._late.add(sentence)
+                late.add(batch.env)
                 continue
             self.jobs.drop_batch(batch)
 

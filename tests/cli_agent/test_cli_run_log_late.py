@@ -61,3 +61,20 @@ def test_a_queue_that_can_not_be_used_ends_the_work_with_a_sentence(desk, monkey
     said = desk("run", "--until-idle")
     assert said.code == 1
     assert "The queue could not be used." in said.err
+
+
+def test_a_run_log_that_is_away_is_tried_once_a_turn_however_much_waits(desk, monkeypatch):
+    tried = []
+
+    def fails(*_args, **_more):
+        tried.append(1)
+        raise Unavailable("The store is away.")
+
+    monkeypatch.setattr(runlog, "append_rows", fails)
+    for _ in range(4):
+        desk("enqueue", "dev")
+        desk("run", "--until-idle")
+    tried.clear()
+    assert rows_kept(desk) == 12
+    desk("run", "--until-idle")
+    assert len(tried) <= 2

@@ -99,6 +99,7 @@ def test_while_an_agent_runs_its_home_goes_over_to_nobody(desk, other):
     desk("run", "--until-idle")
     with taken(desk.home, desk.clock):
         assert other("enqueue", "dev").code == 4
+        assert "Nothing was waiting" in other("run", "--until-idle").out
     assert owner(desk) == str(desk.project)
 
 

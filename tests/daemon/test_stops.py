@@ -28,14 +28,16 @@ def waiting(agents, tmp_path, **settings) -> tuple[Agent, str]:
     return agent, job
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "drain"])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "drain", "drain and SIGTERM"])
 def test_a_stop_lets_the_table_end_gives_the_job_back_uncounted_and_takes_no_more(agents, tmp_path, how):
     agent, job = waiting(agents, tmp_path)
-    if how == "drain":
+    if how.startswith("drain"):
         agent.jobs.set_wish(DRAIN, "now")
     else:
         agent.signal(getattr(signal, how))
     agent.told("stopping")
+    if how == "drain and SIGTERM":
+        agent.signal(signal.SIGTERM)  # the first signal is still the first
     later = agent.ask()
     until(lambda: (agent.record() or {}).get("state") == "stopping", "its record says so")
     (tmp_path / "go").touch()
@@ -62,7 +64,7 @@ def test_a_job_that_does_not_end_in_its_time_is_cut_off_and_finished_by_the_next
     agent.signal(signal.SIGTERM)
     assert agent.wait() == 0
     assert "its job runs again" in agent.told("worker_killed")["message"]
-    assert agent.job(job).state is JobState.RUNNING
+    assert agent.job(job).state is JobState.QUEUED, "so that what it was asked for could be offered"
     assert not orphans(agent.home)
     agent.start()
     ended = agent.ended(job)

@@ -11,7 +11,7 @@ LONG_SEEDS, LONG_SLOTS, RATE = 30, 1000, 0.2
 
 @pytest.fixture(scope="module")
 def met():
-    return fleet_world.run(SEEDS, SLOTS)
+    return fleet_world.run(SEEDS, SLOTS, first=20)
 
 
 def test_every_hour_has_one_request_and_one_effective_run(met, record_property):

@@ -2,7 +2,6 @@
 
 import inspect
 
-import fleet_world
 import pytest
 import test_polls as polls
 import test_posting as posting
@@ -12,13 +11,6 @@ from mutants.mutant import Mutant, applied
 
 MAILBOX, LOOK, FOLDER, SWEEP = (f"fdagent.fleet.{name}" for name in ("mailbox", "look", "folder", "sweep"))
 HOLD, SLOTS, WORKER = "fdagent.work.requesthold", "fdagent.fleet.slots", "fdagent.work.worker"
-
-
-def world(slots=10):
-    def three_agents_for_some_hours():
-        fleet_world.World(seed=29, slots=slots).run()
-
-    return three_agents_for_some_hours
 
 
 MUTANTS = [
@@ -35,7 +27,6 @@ MUTANTS = [
     (
         Mutant("a worker does not stand down", HOLD, "        if not self._mine(status):\n", "        if False:\n", ()),
         (polls.test_a_worker_stands_down_at_its_next_read_or_write_of_the_status, {"how": "taken over"}),
-        (world(), {}),
     ),
     (
         Mutant(

@@ -7,7 +7,7 @@ import pytest
 from fleet_kit import ALL, BEAT, LOST, POLL, STALE, Fleet
 
 from fdagent.daemon.mail import Vigil
-from fdagent.errors import HandedOver, Unavailable
+from fdagent.errors import DiskFull, HandedOver, Unavailable
 from fdagent.fleet.records import cancel_key, dump, request_key, status_key
 from fdagent.stores.local import LocalStore
 from models.slot import DAY
@@ -807,3 +807,75 @@ def test_waiting_for_a_request_that_no_agent_looks_after_ends_some_minutes_past_
     with pytest.raises(GaveUp, match="r1"):
         _waited(fleet.store, "dev", "r1", fleet.true, seconds=600 + PAST_DEADLINE_SECONDS, as_json=False)
     assert fleet.time.now - before == pytest.approx(600 + PAST_DEADLINE_SECONDS, abs=2)
+
+
+# What the newest looks must not do
+
+
+def test_what_a_live_agent_runs_stays_its_own_when_a_promotion_widens_the_request(fleet, a):
+    narrow = fleet.agent("etl-03", replace(ALL, entities=("bronze.*",)))
+    b = fleet.agent("etl-02")
+    for agent in (narrow, b):
+        agent.tick()
+    narrow.project = b.project
+    fleet.post("r1", entities=("bronze.orders",))
+    narrow.tick()
+    narrow.begin("r1")
+    # As if a later project, which b has already, resolved the request to more than its holder's allowlist covers.
+    status = fleet.status("r1")
+    assert status.agent == "etl-03"
+    b.pipeline = ALL
+    fleet.remove(request_key("r1"))
+    fleet.post("r1", entities=("bronze.orders", "silver.orders"))
+    fleet.go(3 * POLL, b, narrow)
+    assert (fleet.status("r1").agent, fleet.status("r1").agents) == ("etl-03", ("etl-03",))
+
+
+def test_a_restart_of_the_only_agent_that_serves_a_request_gets_it_not_rejected(fleet):
+    wide, narrow = fleet.agent("etl-01"), fleet.agent("etl-02", replace(ALL, entities=("bronze.*",)))
+    wide.tick()
+    narrow.tick()
+    wide.presence.stop()
+    fleet.post("r1", entities=("silver.orders",))
+    fleet.go(50, narrow)
+    assert fleet.state("r1") == "absent"
+    wide.start()
+    fleet.go(2 * POLL, narrow, wide)
+    assert fleet.status("r1").agent == "etl-01"
+
+
+def test_a_holder_that_lapses_while_a_poll_is_under_way_is_looked_at_once_more_at_once(fleet, a, b):
+    fleet.post("r1")
+    a.tick()
+    b.tick()
+    a.beat()
+    fleet.time.now += POLL
+    b.tick()
+    fleet.time.now += LOST - 0.1
+    real = b.view.list
+
+    def slow(prefix):
+        found = real(prefix)
+        fleet.time.now += 0.2 * (prefix == "agents/")  # the last answers take their time
+        return found
+
+    b.view.list = slow
+    b.mailbox.tick()
+    assert fleet.status("r1").agent == "etl-01"
+    assert b.mailbox.is_early()
+
+
+def test_a_request_that_the_full_disk_of_a_home_keeps_out_hides_no_other(fleet, a):
+    fleet.post("r1")
+    fleet.post("r2")
+    real = a.jobs.enqueue
+
+    def full(job, **more):
+        if job.run_key == "r1":
+            raise DiskFull("No room is left.")
+        return real(job, **more)
+
+    a.jobs.enqueue = full
+    a.concurrency = 5
+    a.tick()
+    assert a.job("r2") is not None

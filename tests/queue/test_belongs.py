@@ -7,7 +7,8 @@ from fdagent.errors import Refused
 from fdagent.queue import belongs
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs
-from models.job import Job, JobState
+from models.job import Job, JobFacts, JobState
+from models.step import Refusal
 
 
 @pytest.fixture
@@ -49,3 +50,21 @@ def test_of_two_projects_that_start_at_once_the_second_is_refused(queue, tmp_pat
     racing(monkeypatch, two, tmp_path / "first")
     with pytest.raises(Refused, match="first"):
         belongs.adopt(one, tmp_path / "second")
+
+
+def test_what_is_left_of_another_project_does_not_go_over_with_the_queue(tmp_path):
+    """Its finished jobs could be tried again here, and their keys would be taken for this project's."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / belongs.PROJECT_FILE).touch()
+    database = Database(tmp_path / "home")
+    belongs.adopt(database, tmp_path / "first")
+    jobs = Jobs(database, clock=FakeClock(), ids=FakeIds(), project=tmp_path / "first")
+    jobs.enqueue(Job("j1", JobState.QUEUED, "op", "dev", "j1", "j1"))
+    jobs.ask("j1", "cancel", JobFacts(reason="cancelled"))
+    belongs.adopt(database, tmp_path / "second")
+    jobs = Jobs(database, clock=FakeClock(), ids=FakeIds(), project=tmp_path / "second")
+    assert jobs.get("j1") is None
+    assert jobs.counts() == {}
+    assert not isinstance(jobs.enqueue(Job("j2", JobState.QUEUED, "op", "dev", "j1", "j1"), once=True), Refusal)
+    database.close()

@@ -154,6 +154,19 @@ class Failing(PosixFiles):
         super().sync_folder(path)
 
 
+def test_a_change_whose_folder_could_not_be_synced_is_found_there_only_once_it_lasts(root, store):
+    """Else the loop that reads an unknown outcome back would acknowledge what a loss of power still takes."""
+    files = Failing("sync", errno.EIO)
+    failing = LocalStore(root, clock=SystemClock(), ids=SystemIds(), files=files)
+    store.write("status/other.json", b"there", Absent())
+    with pytest.raises(Unknown):
+        failing.write("status/a.json", b"mine", Absent())
+    with pytest.raises(Unavailable, match=r"status/a\.json"):
+        failing.read("status/a.json")
+    files.on = False
+    assert failing.read("status/a.json").body == b"mine"
+
+
 @pytest.mark.parametrize(
     ("call", "number", "expected"),
     [
