@@ -4,7 +4,8 @@ Guarantees (rules C4 and C5)
 - A claim believes in a lease only from a version that it newly wrote and saw confirmed, counted from before that write
   began, and stops believing before it asks to free it. Two claims never believe at once while clocks run at one rate.
 - A lease of somebody else is taken when this reader itself has seen it unchanged for its whole span, or at once when
-  nobody is behind it: its agent is lost, its process of this place is gone, or its claim of this instance has ended.
+  nobody is behind it, as far as it is told: its process of this place is gone, or what `Others` answers. Workers tell
+  nothing of others yet, so what a lost agent of another machine leased is waited for.
 - Every op that was tried is kept, so a write whose answer was lost is still known as ours, and another claim's never is.
 
 Does not fence: the table's own conditional commit does. Does not wait for a lease; its caller does, within a bound.
