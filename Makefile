@@ -15,13 +15,13 @@ ONLY ?=
 demo: $(VENV)/.run
 	$(BIN)/fdagent demo
 
-test: $(VENV)/.dev azurite
+test: ready
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # What takes minutes, run by CI after the tests. First the takeovers, with nothing beside them: they are held to bounds of
 # time. Then kills, a soak of one minute, torture, a thousand hours of thirty fleets, the largest scopes of the world and
 # its mutants, and the whole year of the demo's data.
-long: $(VENV)/.dev azurite
+long: ready
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -m long tests/takeover
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --ignore tests/takeover
 
@@ -52,11 +52,15 @@ $(VENV)/.run: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q fdagent machines models
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run
+$(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	$(BIN)/python -m compileall -q fdagent machines models
+	@touch $(VENV)/.run $@
 
-.PHONY: azurite
+.PHONY: ready azurite
+ready:
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.dev azurite
+
 # Without npm the Azurite tests are skipped and the summary says so; in CI that is a failure (see tests/conftest.py).
 azurite:
 	@if [ ! -f $(AZURITE) ]; then \

@@ -11,7 +11,7 @@ from daemon_kit import make_site, one_effect_each, until
 
 from models.job import JobState
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 PATIENT = {"backoff_seconds": 1, "max_backoff_seconds": 1, "max_attempts": 50}
 

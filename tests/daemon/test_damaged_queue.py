@@ -10,7 +10,7 @@ from process_kit import command
 from fdagent.queue.db import NAME
 from models.job import JobState
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 PAGE = 4096
 

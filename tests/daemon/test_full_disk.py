@@ -12,7 +12,7 @@ from process_kit import command
 
 from models.job import JobState
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 BYTES = 1024 * 1024
 COMMIT = "fdagent.engine.tables.delta:DeltaTablePort.commit"

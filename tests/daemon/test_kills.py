@@ -8,7 +8,7 @@ from random_kills import kill_at_random
 
 from models.job import JobState
 
-pytestmark = [pytest.mark.process, pytest.mark.long]
+pytestmark = [pytest.mark.process, pytest.mark.long, pytest.mark.xdist_group("kills")]
 
 SEED = 20270115
 RANDOM_KILLS = 9

@@ -8,7 +8,7 @@ from daemon_kit import Agent, Calm, fault, make_site, one_effect_each, orphans, 
 
 from models.job import JobState
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 LEASE = 4.0
 """The job's span: believed for two seconds, renewed every 1.3 s."""

@@ -12,7 +12,7 @@ from daemon_kit import fault, make_site, one_effect_each, orphans, until
 from fdagent.work.process import ORPHAN_SECONDS
 from models.job import JobState
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.long]
 
 ORDERS = "LH_Silver/Tables/orders"
 COMMIT = "fdagent.engine.tables.delta:DeltaTablePort.commit"

@@ -359,6 +359,7 @@ def steps_of(silver: Silver, monkeypatch, *, die_at: int = -1, after: bool = Fal
     return taken
 
 
+@pytest.mark.long
 def test_killed_at_any_step_and_run_again_the_tables_are_those_of_an_undisturbed_run(
     silver, tmp_path_factory, monkeypatch
 ):

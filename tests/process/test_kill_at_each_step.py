@@ -12,7 +12,7 @@ from modes_kit import ENTITIES, Modes
 from models.job import JobState
 from models.run import RunStatus
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.long, pytest.mark.xdist_group("steps")]
 
 LANDING = [
     "before open 1",

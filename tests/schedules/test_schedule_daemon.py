@@ -94,6 +94,7 @@ def daemon(tmp_path):
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_a_daemon_runs_its_schedule_through_a_kill_and_a_pause(daemon):
     daemon.start()
     first = daemon.until(lambda entries: len(entries) >= 2)
