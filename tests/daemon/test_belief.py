@@ -5,6 +5,7 @@ import time
 
 import pytest
 from duty_kit import JumpClock
+from fakes import FakeClock
 
 from fdagent.errors import GaveUp, StoodDown
 from fdagent.system import SystemClock
@@ -154,12 +155,18 @@ def test_a_renewal_that_hangs_lets_the_belief_end(short):
         go.set()
 
 
-def test_a_renewal_that_was_begun_before_the_end_and_answered_after_it_is_believed_from_its_start(short):
-    clock = SystemClock()
+def test_a_renewal_that_was_begun_before_the_end_and_answered_after_it_is_believed_from_its_start():
+    clock = FakeClock()
+    belief = Belief(10.0, clock)
+    belief.confirmed(clock.elapsed())
+    clock.now += 5
     started = clock.elapsed()
-    wait_until(lambda: not short.held())
-    short.confirmed(started)
-    assert not short.held()
+    clock.now += 6
+    assert not belief.held(), "the renewal has not been answered yet"
+    belief.confirmed(started)
+    assert belief.held()
+    clock.now += 4
+    assert not belief.held(), "ten seconds after it was asked for, whenever it was answered"
 
 
 def test_a_keeper_ends_with_its_block(short):
