@@ -9,7 +9,7 @@ SEEDS ?= 100
 JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 ONLY ?=
 
-.PHONY: demo test long lint bench soak clean
+.PHONY: demo test long takeovers lint bench soak clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
@@ -18,12 +18,14 @@ demo: $(VENV)/.run
 test: ready
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-# What takes minutes, run by CI after the tests. First the takeovers, with nothing beside them: they are held to bounds of
-# time. Then kills, a soak of one minute, torture, a thousand hours of thirty fleets, the largest scopes of the world and
-# its mutants, and the whole year of the demo's data.
+# What takes minutes, run by CI after the tests: kills, a soak of one minute, torture, a thousand hours of thirty fleets, the
+# largest scopes of the world and its mutants, the whole year of the demo's data.
 long: ready
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -m long tests/takeover
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --ignore tests/takeover
+
+# Held to bounds of time, so for a machine that does nothing else meanwhile.
+takeovers: ready
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -m long tests/takeover
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -63,6 +63,7 @@ class Member:
         name: str,
         *,
         poll: int = POLL,
+        stale: int = STALE,
         schedule: Mapping[str, Any] | None = None,
         **pipeline: Any,
     ) -> None:
@@ -77,7 +78,7 @@ class Member:
             "home": str(self.home),
             "environments": ["dev"],
             "status_seconds": STATUS,
-            "stale_seconds": STALE,
+            "stale_seconds": stale,
             "poll_seconds": poll,
             "table_lease_seconds": LEASE,
             "drain_seconds": 60,
