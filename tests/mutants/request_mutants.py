@@ -30,8 +30,8 @@ MUTANTS = (
     Mutant(
         "an agent that stopped for good is never gone",
         "models.liveness",
-        "        return unchanged_seconds > STOPPED_SECONDS\n",
-        "        return False\n",
+        "    return state is Liveness.LOST or (state is Liveness.STOPPED",
+        "    return state is Liveness.LOST or (False",
         ("test_4b_what_an_agent_left_when_it_stopped_for_good_is_taken_over",),
         trace="4b",
     ),

@@ -196,6 +196,7 @@ def test_6_a_write_that_lands_after_its_agent_gave_it_up_leaves_nothing_behind(w
         played.take("land:0")
         played.finish("a", "b")
         assert mailbox.ended(played.state)
+        assert status(played).state == "succeeded", "and not only when its deadline ends it"
 
 
 def test_7_a_status_created_after_the_sweep_comes_to_no_effect():
