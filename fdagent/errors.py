@@ -273,5 +273,10 @@ def unforeseen(err: BaseException) -> str:
     return f"{type(err).__name__}{number}{where}."
 
 
+def in_words(err: Exception) -> str:
+    """Any error, for people: the sentence of one of ours, what may be said of another."""
+    return str(err) if isinstance(err, FdagentError) else unforeseen(err)
+
+
 class HandedOver(StoodDown):
     """The request this run belongs to is another agent's, or has ended: its status is left alone."""

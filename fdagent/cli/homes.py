@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fdagent.cli.where import Where, looking_at_home, person
+from fdagent.cli.where import Where, looking_at_home, person, running_agent
 from fdagent.errors import UsageError
 
 if TYPE_CHECKING:
     from fdagent.commit import Audit, Transition
     from fdagent.config.settings import Settings
     from fdagent.fleet.schedules import Schedules, View
+    from fdagent.queue.db import Database
     from fdagent.queue.jobs import Jobs
     from models.job import Job
 
@@ -32,6 +33,18 @@ def open_jobs(place: Where) -> "Jobs":
     return Jobs(
         Database(place.home), clock=SystemClock(), ids=SystemIds(), audit=people_audit(place), project=place.project
     )
+
+
+def take_home(place: Where, database: "Database") -> None:
+    """Make the home's queue this project's, where no agent runs in it and nothing of another project is left.
+
+    Raises:
+        Refused: Something is left.
+    """
+    from fdagent.queue import belongs
+
+    if running_agent(place) is None:
+        belongs.adopt(database, place.project)
 
 
 def queue_of(place: Where) -> "Jobs | None":

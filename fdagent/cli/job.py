@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fdagent.cli.homes import job_as_json, open_jobs, queue_of
+from fdagent.cli.homes import job_as_json, open_jobs, queue_of, take_home
 from fdagent.cli.options import Config, Json, Project
 from fdagent.cli.where import Where, running_agent, where
 from fdagent.errors import NotFound, Refused, UsageError
@@ -58,7 +58,6 @@ def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, bac
     Raises:
         Refused: The queue is another project's.
     """
-    from fdagent.queue import belongs
     from models.job import Job, JobState
     from models.step import Refusal
 
@@ -76,8 +75,7 @@ def put(place: Where, env: str, entities: tuple[str, ...], *, cascade: bool, bac
         backfill=backfill,
         max_attempts=3 if place.settings is None else place.settings.retry.max_attempts,
     )
-    if running_agent(place) is None:
-        belongs.adopt(jobs.database, place.project)
+    take_home(place, jobs.database)
     answer = jobs.enqueue(new)
     if isinstance(answer, Refusal):
         raise Refused(str(answer))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fdagent.cli.homes import take_home
 from fdagent.cli.options import Config, Project
-from fdagent.cli.where import Where, running_agent, where
+from fdagent.cli.where import Where, where
 
 if TYPE_CHECKING:
     from fdagent.config.settings import Settings
@@ -77,7 +78,6 @@ def settings_of(place: Where) -> "Settings":
 def work(place: Where, *, quiet: bool) -> int:
     """Work the queue of a home empty, telling of each table; 1 when a job that was worked on didn't succeed."""
     from fdagent.cli import view
-    from fdagent.queue import belongs
     from fdagent.queue.db import Database
     from fdagent.queue.jobs import Jobs, Worker
     from fdagent.system import SystemClock, SystemIds, SystemProcesses
@@ -86,8 +86,7 @@ def work(place: Where, *, quiet: bool) -> int:
 
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
     database = Database(place.home)
-    if running_agent(place) is None:
-        belongs.adopt(database, place.project)
+    take_home(place, database)
     wishes = Signals()
     pid = processes.pid()
     who = Worker(f"{place.agent}/1", processes.place(), pid, processes.started_at(pid) or 0.0)

@@ -20,7 +20,7 @@ from fdagent.daemon.describe import Describe
 from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
 from fdagent.daemon.home import DRAIN
 from fdagent.daemon.mail import Mail
-from fdagent.errors import FdagentError, QueueDamaged, unforeseen
+from fdagent.errors import QueueDamaged, in_words
 from fdagent.fleet.look import Me
 from fdagent.fleet.presence import Presence
 from fdagent.fleet.schedules import Schedules
@@ -174,7 +174,7 @@ class Daemon:
         except QueueDamaged:
             raise
         except Exception as err:  # noqa: BLE001  # whatever it is, the stop goes on
-            self._failed(duty, str(err) if isinstance(err, FdagentError) else unforeseen(err))
+            self._failed(duty, in_words(err))
 
     def _end_workers(self) -> None:
         """End what is left, and see it gone."""

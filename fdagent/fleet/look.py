@@ -239,17 +239,9 @@ class Look:
             holder=status.instance,
             unchanged_seconds=self._sightings.unchanged_for(file.key, file.etag),
             instance_seconds=self._starts.unchanged_for(status.agent, record.instance or ""),
-            serves_mailbox=self._serves_here(record),
+            # Not whether it would take this very request now: what a live agent runs is its own, whatever was promoted.
+            serves_mailbox=self._serves(record, None, None),
         )
-
-    def _serves_here(self, record: AgentRecord) -> bool | None:
-        """Does the agent, by its record, serve this mailbox at all? None: the record does not say.
-
-        Not whether it would take this very request now: what a live agent runs is its own, whatever was promoted since.
-        """
-        if record.pipeline is None or record.pipeline.enabled is None or record.env is None:
-            return None
-        return record.pipeline.enabled and record.env == self.env
 
     def next_lapse(self) -> float:
         """When, by `elapsed`, the next holder of an open request has been silent long enough; infinite when none will."""

@@ -57,10 +57,9 @@ def adopt(database: Database, project: Path) -> None:
         known = transaction.execute("select folder from project").fetchone()
         if known is not None and known["folder"] == folder:
             return  # another process of this project was first
-        left = transaction.execute(_LEFT).fetchone()[0]
-        if known is not None and left and (Path(known["folder"]) / PROJECT_FILE).is_file():
-            raise _refusal(known["folder"], folder)
         if known is not None and (Path(known["folder"]) / PROJECT_FILE).is_file():
+            if transaction.execute(_LEFT).fetchone()[0]:
+                raise _refusal(known["folder"], folder)
             # Not moved: another's. Its keys and ids would be taken for this one's, and its jobs could be tried again here.
             for table in ("job", "schedule", "due"):
                 transaction.execute(f"delete from {table}")

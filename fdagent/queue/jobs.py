@@ -244,7 +244,7 @@ class Jobs:
 
     def due(self, envs: Sequence[str], most: int) -> int:
         """How many queued jobs of these environments are due, counted up to `most`."""
-        now, which = self.clock.wall(), f"and env in ({', '.join('?' for _ in envs)})"
+        now, which = self.clock.wall(), _of(envs)
         sql = f"select count(*) from (select 1 from job where state = 'queued' and not_before <= ? {which} limit ?)"
         latest = self.database.rows(_LATEST.format(which), *envs)
         ahead = any(reckoned_ahead(row["updated_at"], now) for row in latest)
@@ -286,8 +286,7 @@ class Jobs:
 
     def next_due(self, envs: Sequence[str] | None = None) -> float | None:
         """When the first queued job of these environments is due, in seconds since the epoch; None: of all."""
-        which = "" if envs is None else f"and env in ({', '.join('?' for _ in envs)})"
-        sql = f"select min(not_before) as at from job where state = 'queued' {which}"
+        sql = f"select min(not_before) as at from job where state = 'queued' {_of(envs)}"
         at: float | None = self.database.rows(sql, *(envs or ()))[0]["at"]
         return at
 
@@ -321,7 +320,7 @@ class Jobs:
 
     def _first_due(self, transaction: sqlite3.Connection, envs: Sequence[str] | None) -> sqlite3.Row | None:
         """The row of the job to claim next, of some environments or of all."""
-        now, which = self.clock.wall(), "" if envs is None else f"and env in ({', '.join('?' for _ in envs)})"
+        now, which = self.clock.wall(), _of(envs)
         first = f"{SELECT} where state = 'queued' and not_before <= ? {which} order by not_before limit 1"
         row: sqlite3.Row | None = transaction.execute(first, (now, *(envs or ()))).fetchone()
         if row is None:
@@ -359,6 +358,11 @@ def left_facts(job: Job, seen: Seen, processes: Processes) -> JobFacts:
         lapsed=unchanged is not None and unchanged >= job.lease_seconds,
         process_gone=here and processes.started_at(job.pid) != job.process_started_at,
     )
+
+
+def _of(envs: Sequence[str] | None) -> str:
+    """What limits a statement to the jobs of these environments; None: to none."""
+    return "" if envs is None else f"and env in ({', '.join('?' for _ in envs)})"
 
 
 def _is_left(facts: JobFacts) -> bool:

@@ -125,13 +125,12 @@ class LocalStore:
         return FileLock(f"{self._base}/{LOCKS}/{stripe:02d}", self._locker)
 
     def _judge(self, key: str, path: str, condition: Condition) -> None:
-        if isinstance(condition, Match) and replaced(path, condition.etag):
-            raise Conflict(f"{key} is no longer the version that was read.")
-        file = look(self._files, path)
         if isinstance(condition, Absent):
-            if file is not None:
+            if look(self._files, path) is not None:
                 raise Conflict(f"{key} is already there.")
-        elif file is None or file.etag != condition.etag:
+            return
+        file = None if replaced(path, condition.etag) else look(self._files, path)
+        if file is None or file.etag != condition.etag:
             raise Conflict(f"{key} is no longer the version that was read.")
 
     def _put(self, path: str, body: bytes) -> str:

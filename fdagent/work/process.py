@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from fdagent.commit import Transition
-from fdagent.errors import FdagentError, unforeseen
+from fdagent.errors import in_words
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
@@ -120,7 +120,7 @@ def main() -> None:
         with contextlib.closing(Database(Path(orders.home))) as database:
             _work(orders, daemon, database).serve(orders.idle_seconds)
     except Exception as err:  # noqa: BLE001  # whatever it is, the log is told where and not with which values
-        daemon.tell("trouble", message=str(err) if isinstance(err, FdagentError) else unforeseen(err))
+        daemon.tell("trouble", message=in_words(err))
         code = 1
     # Threads of native libraries don't hold up the end: all that was to be kept is committed.
     with contextlib.suppress(OSError):

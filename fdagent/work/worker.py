@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from fdagent.commit import Audit
 from fdagent.engine import runlog
-from fdagent.errors import FdagentError, HandedOver, StoodDown, unforeseen
+from fdagent.errors import FdagentError, HandedOver, StoodDown, in_words
 from fdagent.ports import Clock, Ids, Processes
 from fdagent.project import load
 from fdagent.project.places import Places, environment_named
@@ -94,8 +94,8 @@ class Work:
     audit: Audit | None = None
     sightings: Sightings = field(init=False)
     holds: TableHolds = field(init=False)
-    _late: set[str] = field(default_factory=set)
-    """Why rows could not be brought into a run log the last time."""
+    _late: dict[str, str] = field(default_factory=dict)
+    """Why rows could not be brought into an environment's run log the last time, by environment."""
     _flushed_at: float = 0.0
 
     def __post_init__(self) -> None:
@@ -171,12 +171,11 @@ class Work:
         Raises:
             HomeError, GaveUp: The queue itself can't be used, so there is no going on.
         """
-        told, self._late, self._flushed_at = self._late, set(), self.clock.elapsed()
-        late: set[str] = set()
+        told, self._late, self._flushed_at = self._late, {}, self.clock.elapsed()
         for batch in self.jobs.closed_batches():
             if self.wishes.orphaned():
                 return
-            if batch.env in late:
+            if batch.env in self._late:
                 continue  # one try a turn: however many wait, a run log that is away holds up no job
             try:
                 project = load.load_project(self.agent.project)
@@ -184,12 +183,10 @@ class Work:
                 rows = [RunRow.from_text(text) for text in batch.rows]
                 runlog.append_rows(places, batch.name, rows, clock=self.clock, ids=self.ids)
             except Exception as err:  # noqa: BLE001  # DuckDB, Arrow, delta-rs, the system: no log may end the work
-                why = str(err) if isinstance(err, FdagentError) else unforeseen(err)
-                sentence = f"The run log of {batch.env} could not be written; its rows are kept. {why}"
-                if sentence not in told | self._late:
+                sentence = f"The run log of {batch.env} could not be written; its rows are kept. {in_words(err)}"
+                if told.get(batch.env) != sentence:
                     self.told.trouble(sentence)
-                self._late.add(sentence)
-                late.add(batch.env)
+                self._late[batch.env] = sentence
                 continue
             self.jobs.drop_batch(batch)
 
