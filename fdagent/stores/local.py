@@ -94,13 +94,18 @@ class LocalStore:
 
     def write(self, key: str, body: bytes, condition: Condition) -> str:
         """Write if the condition holds; returns the new etag."""
-        path = self._path(key)
-        with self._sentences(f"The record {path} can't be written"):
-            self._prepare(_folder(path))
-            with self._lock(key):
-                self._judge(key, path, condition)
-                etag = self._put(path, body)
-        self._sync(path)
+        path, kept = self._path(key), None
+        try:
+            with self._sentences(f"The record {path} can't be written"):
+                self._prepare(_folder(path))
+                with self._lock(key):
+                    self._judge(key, path, condition)
+                    kept = self._files.keep(path)
+                    etag = self._put(path, body)
+            self._sync(path)
+        finally:
+            if kept is not None:
+                os.close(kept)
         return etag
 
     def delete(self, key: str, condition: Match) -> None:

@@ -221,6 +221,13 @@ def test_a_windows_store_keeps_its_conditions(clock, msvcrt, tmp_path):
     assert msvcrt.held == {}
 
 
+def test_windows_keeps_no_file_open_that_is_to_be_replaced(clock, tmp_path):
+    (tmp_path / "a.json").write_bytes(b"1")
+    fake = Windows({})
+    files = WindowsFiles(clock, move=fake.move, opens=lambda path, flags: pytest.fail("opened"))
+    assert files.keep(str(tmp_path / "a.json")) is None
+
+
 @pytest.mark.parametrize("what", ["move", "open", "unlink"])
 def test_what_windows_refuses_for_a_moment_is_tried_again(clock, msvcrt, tmp_path, what):
     store, fake = windows_store(tmp_path, clock, msvcrt)

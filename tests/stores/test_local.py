@@ -12,7 +12,7 @@ from storefakes import CountingIds, HandClock
 from fdagent.errors import Conflict, Denied, StoreError, Unavailable, Unknown
 from fdagent.ports import Absent, Match
 from fdagent.stores import folders, local, recordfile
-from fdagent.stores.filelock import PosixFiles
+from fdagent.stores.filelock import FileLock, PosixFiles
 from fdagent.stores.folders import RESCAN_SECONDS, SETTLED_SECONDS
 from fdagent.stores.local import LocalStore
 from fdagent.system import SystemClock, SystemIds
@@ -165,6 +165,58 @@ def test_a_change_whose_folder_could_not_be_synced_is_found_there_only_once_it_l
         failing.read("status/a.json")
     files.on = False
     assert failing.read("status/a.json").body == b"mine"
+
+
+def descriptors():
+    return {entry.name for entry in Path("/proc/self/fd" if sys.platform == "linux" else "/dev/fd").iterdir()}
+
+
+def test_no_descriptor_outlives_a_change_whether_it_lands_is_refused_or_fails(root, store):
+    etag = store.write("status/a.json", b"1", Absent())
+    before = descriptors()
+    etag = store.write("status/a.json", b"2", Match(etag))
+    with pytest.raises(Conflict):
+        store.write("status/a.json", b"3", Match("another"))
+    with pytest.raises(Conflict):
+        store.write("status/a.json", b"3", Absent())
+    for call, outcome in (("replace", Unavailable), ("sync", Unknown)):
+        failing = LocalStore(root, clock=SystemClock(), ids=SystemIds(), files=Failing(call, errno.EIO))
+        with pytest.raises(outcome):
+            failing.write("status/a.json", b"4", Match(etag))
+    assert descriptors() == before
+
+
+def test_a_replaced_file_is_kept_until_the_lock_is_given_up_and_no_longer(store, monkeypatch):
+    etag = store.write("status/a.json", b"1", Absent())
+    kept, closed = [], []
+    keep, close, release = PosixFiles.keep, os.close, FileLock.release
+
+    def keeping(self, path):
+        kept.append(keep(self, path))
+        return kept[-1]
+
+    def closing(handle):
+        closed.append("kept" if handle in kept else "other")
+        close(handle)
+
+    def releasing(self):
+        closed.append("lock")
+        release(self)
+
+    monkeypatch.setattr(PosixFiles, "keep", keeping)
+    monkeypatch.setattr(FileLock, "release", releasing)
+    monkeypatch.setattr(os, "close", closing)
+    store.write("status/a.json", b"2", Match(etag))
+    assert kept[0] is not None
+    assert closed.count("kept") == 1
+    assert closed.index("lock") < closed.index("kept")
+
+
+def test_what_can_not_be_kept_is_replaced_all_the_same(tmp_path):
+    files = PosixFiles()
+    assert files.keep(str(tmp_path / "missing")) is None
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert files.keep(str(tmp_path / "link")) is None
 
 
 @pytest.mark.parametrize(
