@@ -29,7 +29,8 @@ from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.queue.jobs import Jobs
 from fdagent.stores.sightings import Sightings
 
-LONGEST_SLEEP_SECONDS = 0.1
+LONGEST_SLEEP_SECONDS = 0.25
+REAP_SECONDS = 0.01
 DAY_SECONDS = 86_400.0
 KILL_SECONDS = 10.0
 
@@ -185,7 +186,7 @@ class Daemon:
         until = ports.clock.elapsed() + KILL_SECONDS
         while ports.crew.pids() and ports.clock.elapsed() < until:
             ports.crew.ended()
-            ports.clock.sleep(LONGEST_SLEEP_SECONDS / 10)
+            ports.clock.sleep(REAP_SECONDS)
 
     def _duties(self) -> Sequence[Duty]:
         """In the order of their turns: what was left alone is taken back before the mailbox looks at it."""

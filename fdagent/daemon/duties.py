@@ -115,7 +115,7 @@ class Staffing:
     envs: Callable[[], Sequence[str]]
     clock: Clock
     tell: Tell
-    every: float = 0.1
+    every: float = 0.25
     _crashes: list[float] = field(default_factory=list)
     _change: int = -1
     _look_at: float = 0.0
@@ -248,7 +248,7 @@ class Wish:
     jobs: Jobs
     name: str
     wished: Callable[[], None]
-    every: float = 0.2
+    every: float = 0.25
     _change: int = -1
 
     def tick(self) -> None:

@@ -40,7 +40,7 @@ class Scheduling:
     envs: Callable[[], Sequence[str]]
     clock: Clock
     tell: Callable[..., None]
-    every: float = 0.1
+    every: float = 0.25
     _seen: tuple[int, tuple[str, ...]] | None = None
     _since: float = NEVER
     _wake: float = NEVER
