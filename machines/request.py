@@ -15,15 +15,16 @@ left. *Gone*: the taker has seen its agent record
 - naming another start than the status does, for longer than a stale span; or
 - alive, and saying that it does not serve this mailbox.
 
-An agent without a readable record is unknown, never gone: the deadline ends what it has not started, a person abandons
-the rest. A new start of the same agent adopts what the old one held, at once. With taking over switched off, the
-deadline ends what a gone agent held.
+An agent without a readable record is unknown, never gone: the deadline ends what it has not started, a person the rest
+(`fdagent request ENV --abandon ID`). A new start of the same agent adopts what the old one held, at once. With taking
+over switched off, the deadline ends what a gone agent held.
 
 **What happens to the one who lost it.** Its next read or write of the status shows another holder or a version it did
 not write: it begins no change of a table after that, cancels its job as handed over, and leaves the status alone. A
 commit that it had already checked or sent may still land, once, as if it had finished a moment earlier; the table's
 own transaction keeps the new holder from doing the same again. Tables it finished stay finished: the new holder finds
-them done.
+them done. It lets go of the lease of a table it was in, or that lease lapses with its span, and the new holder waits
+for it. Run-log rows it had not written yet stay in its own queue and are written when it runs again.
 
 **How it ends.** A final status never changes again. It keeps the last attempt's error, tables and run ids, and is swept
 after its request file and cancel file. A cancel file never interrupts a running request of a live agent: that attempt

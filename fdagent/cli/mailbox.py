@@ -11,7 +11,8 @@ from fdagent.cli.where import control_root, person, where
 from fdagent.errors import GaveUp, UsageError
 
 if TYPE_CHECKING:
-    from fdagent.ports import Clock, Store
+    from fdagent.commit import Audit
+    from fdagent.ports import Clock, Ids, Store
     from models.slot import Request
     from models.status import Status
 
@@ -31,6 +32,10 @@ def request(
     deadline: Annotated[float, typer.Option(min=1, help="Minutes until it expires.")] = 1440,
     request_id: Annotated[str, typer.Option("--id", help="Its id; else a random one.")] = "",
     cancel: Annotated[str, typer.Option(metavar="ID", help="Ask that this request is cancelled instead.")] = "",
+    abandon: Annotated[
+        str, typer.Option(metavar="ID", help="End this request as failed instead: its agent is not expected back.")
+    ] = "",
+    op: Annotated[str, typer.Option(help="With --abandon, the op that `why ID` shows: exactly this version.")] = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Come back when it has ended; exit code 1 unless it succeeded.")
     ] = False,
@@ -39,15 +44,14 @@ def request(
     as_json: Json = False,
 ) -> int:
     """Ask the agents that serve an environment for a run: any one of them takes it."""
-    from fdagent.fleet.asking import post_cancel, post_request
+    from fdagent.fleet.asking import post_request
     from fdagent.system import SystemClock, SystemIds
 
     clock, ids = SystemClock(), SystemIds()
     place = where(project, config)
     store, audit = control_root(place, env), people_audit(place, env)
-    if cancel:
-        new = post_cancel(store, cancel, by=person(), clock=clock, ids=ids, audit=audit)
-        print(f"Asked that {cancel} is cancelled." if new else f"That {cancel} is cancelled was asked before.")
+    if cancel or abandon or op:
+        _wished(store, cancel, abandon, op, clock, ids, audit)
         return 0
     name = request_id or ids.new()[:12]
     asked = _asked(entities or [], cascade=cascade, backfill=backfill, minutes=deadline, now=clock.wall())
@@ -58,6 +62,32 @@ def request(
         )
         return 0
     return _waited(store, env, name, clock, seconds=deadline * 60 + PAST_DEADLINE_SECONDS, as_json=as_json)
+
+
+def _wished(
+    store: "Store", cancel: str, abandon: str, op: str, clock: "Clock", ids: "Ids", audit: "Audit | None"
+) -> None:
+    """Cancel or abandon one: one wish at a time, and none that takes from an agent without the version that was seen."""
+    from fdagent.fleet.asking import abandon_request, post_cancel
+
+    if cancel and abandon:
+        raise UsageError(
+            "--cancel and --abandon can't both be asked for.", fix="Abandon only what no agent can cancel."
+        )
+    if op and not abandon:
+        raise UsageError("--op belongs to --abandon.", fix="Name the request with --abandon ID.")
+    if cancel:
+        new = post_cancel(store, cancel, by=person(), clock=clock, ids=ids, audit=audit)
+        print(f"Asked that {cancel} is cancelled." if new else f"That {cancel} is cancelled was asked before.")
+        return
+    if not op:
+        raise UsageError(
+            f"--abandon {abandon} needs --op.",
+            fix=f"`fdagent why {abandon}` shows the op of the version that is there.",
+        )
+    held = abandon_request(store, abandon, op=op, by=person(), clock=clock, ids=ids, audit=audit).agent
+    print(f"Ended {abandon} as failed. {held or 'Its agent'}, if it still lives, begins no further table of it;")
+    print("a commit that is on its way may still land, once.")
 
 
 def _asked(entities: list[str], *, cascade: bool, backfill: str, minutes: float, now: float) -> "Request":

@@ -1,18 +1,19 @@
-"""What a person or a pipeline asks of a mailbox: post a request, or the wish that one is cancelled.
+"""What a person or a pipeline asks of a mailbox: a request, the wish that one is cancelled, or the end of one.
 
-Guarantees: each is one CREATE under an id of its own; an id that was used is refused, and asking again with the same op
-is the same request. Does not know whether any agent will serve it: the request's status says.
+Guarantees: the first two are one CREATE each under an id of their own; an id that was used is refused, and asking again
+with the same op is the same request. A request is abandoned only in the very version that was named. Does not know whether any agent will serve it: the request's status says.
 """
 
 from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import NotFound, Refused
 from fdagent.fleet.records import cancel_key, request_cell, request_key, status_cell, status_key, wish_cell
 from fdagent.ports import Clock, Ids, Store
+from machines.request import REQUEST
 from machines.slot import SLOT
 from machines.wish import WISH
 from models.ids import check_id
 from models.slot import Request, SlotFacts
-from models.status import Status
+from models.status import RequestFacts, Status
 from models.step import Refusal
 from models.wish import Wish, WishFacts
 
@@ -68,6 +69,48 @@ def post_cancel(store: Store, request_id: str, *, by: str, clock: Clock, ids: Id
         audit=audit,
     )
     return isinstance(answer, Committed)
+
+
+def abandon_request(
+    store: Store, request_id: str, *, op: str, by: str, clock: Clock, ids: Ids, audit: Audit | None = None
+) -> Status:
+    """End a request whose agent nobody expects back; its status, which has failed.
+
+    Args:
+        store: The environment's control root.
+        request_id: The request.
+        op: The op of the version to end.
+        by: Who asks, as the status will show it.
+        clock: Waits between tries.
+        ids: Names the write, jitters the waits.
+        audit: Told when it is ended.
+
+    Raises:
+        BadId: The id may not be part of a path.
+        NotFound: No agent has taken such a request.
+        Refused: Another version is there, or it has ended.
+        GaveUp, StoreError: It is not known to be ended.
+    """
+    seen: list[Status | None] = []
+
+    def facts(status: Status | None) -> RequestFacts:
+        seen.append(status)
+        return RequestFacts(by_a_person=True, named_op=op, person=by)
+
+    key, cell = status_key(check_id(request_id, "request id")), status_cell(store, request_id)
+    answer = commit(REQUEST, cell, "abandon", op=ids.new(), facts=facts, clock=clock, ids=ids, key=key, audit=audit)
+    if isinstance(answer, Committed) and answer.record is not None:
+        return answer.record
+    if not seen or seen[-1] is None:
+        raise NotFound(
+            f"No agent has taken a request {request_id}.",
+            fix="`fdagent queue ENV` lists them; one that nobody has taken is ended by `fdagent request ENV --cancel ID`.",
+        )
+    why = answer.words if isinstance(answer, Refusal) else "it is not there any more"
+    raise Refused(
+        f"Request {request_id} was not abandoned: {why}.",
+        fix=f"Look again with `fdagent why {request_id}`, and name the op it shows now.",
+    )
 
 
 def status_of(store: Store, request_id: str) -> Status | None:

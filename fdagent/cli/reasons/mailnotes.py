@@ -105,6 +105,10 @@ def _held(seen: SeenRequest, status: "Status") -> Iterator[str]:
     found = [one for one in seen.agents if one[0].name == status.agent]
     if not found:
         yield f"There is no readable record of {status.agent or 'its agent'}, so it is never called gone."
+        yield (
+            f"If it will not come back: `fdagent request {status.env or 'ENV'} --abandon {seen.name} --op {status.op}` "
+            "ends the request as failed; ask anew after that."
+        )
     for holder, seems in found:
         yield from _takeover(seen, holder, seems)
 

@@ -56,7 +56,7 @@ ASKED_BY: dict[str, dict[str, str]] = {
         "hand_back": "its agent",
         "succeed": "its agent",
         "fail": "its agent",
-        "abandon": PERSON,
+        "abandon": "fdagent request --abandon",
         "sweep": AN_AGENT,
     },
     "slot": {"post": "an agent that has the schedule; fdagent request", "sweep": AN_AGENT},
