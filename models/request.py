@@ -139,7 +139,7 @@ def nobody_may_serve(step: RequestStep) -> bool:
 
 @guard(
     "this agent may serve it",
-    "this agent may not serve it: its environment, entities, backfill or promoted version differ",
+    "this agent may not serve it: it stops, lost its name, or its environment, entities, backfill or version differ",
 )
 def may_serve(step: RequestStep) -> bool:
     """What it may not serve it leaves to those that may."""
