@@ -35,16 +35,16 @@ def parse(body: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as err:
         raise BadRecord(f"The record is not UTF-8 text (byte {err.start}).") from err
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_no_constant, parse_int=_integer, parse_float=_float
-        )
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as err:
         raise BadRecord(f"The record is not JSON: {err.msg} at line {err.lineno}, column {err.colno}.") from err
     except RecursionError as err:
         raise BadRecord(f"The record is nested deeper than {MAX_DEPTH} levels.") from err
     if not isinstance(value, dict):
         raise BadRecord("The record is not a JSON object.")
-    _check_depth(value)
+    # Each level opens with a bracket, so most texts hold too few of them to be too deep.
+    if text.count("{") + text.count("[") > MAX_DEPTH:
+        _check_depth(value)
     _check_text(text, value)
     return value
 
@@ -56,8 +56,7 @@ def dump(record: dict[str, Any]) -> bytes:
         BadRecord: The record holds what no reader would take; nothing was written.
     """
     try:
-        text = json.dumps(record, ensure_ascii=False, sort_keys=True, indent=2, allow_nan=False)
-        body = (text + "\n").encode("utf-8")
+        body = (_ENCODER.encode(record) + "\n").encode("utf-8")
     except (ValueError, TypeError, RecursionError) as err:
         raise BadRecord(f"The record can't be written as JSON: {err}.") from err
     if len(body) > MAX_BYTES:
@@ -90,6 +89,12 @@ def _float(text: str) -> float:
     if math.isinf(number):
         raise BadRecord(f"The record has the number {text[:MAX_DIGITS]}, which is too large.")
     return number
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_no_constant, parse_int=_integer, parse_float=_float
+)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, indent=2, allow_nan=False)
 
 
 def _check_depth(record: Any) -> None:

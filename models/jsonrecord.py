@@ -42,6 +42,7 @@ class Field:
 
     name: str
     hint: Any
+    shape: "Shape"
     meaning: str
     first: bool
     required: bool
@@ -73,7 +74,7 @@ class JsonPart:
         for known in declared(type(self)):
             value = getattr(self, known.name)
             if known.required or value != known.default:
-                written[known.name] = _write(value, known.hint)
+                written[known.name] = _write(value, known.shape)
         return written
 
 
@@ -135,7 +136,8 @@ def _declared(name: str, hint: Any, default: Any) -> Field:
         raise AssertionError(f"the field {name} is declared without its meaning")
     later = isinstance(notes[0], Later)
     meaning = notes[0].meaning if later else notes[0]
-    return Field(name, inner, meaning, not later, default is MISSING, None if default is MISSING else default)
+    required = default is MISSING
+    return Field(name, inner, shape_of(inner), meaning, not later, required, None if required else default)
 
 
 def _read_part(cls: type[Any], value: Mapping[str, Any], what: str, path: str = "") -> Any:
@@ -145,43 +147,51 @@ def _read_part(cls: type[Any], value: Mapping[str, Any], what: str, path: str = 
     for told in declared(cls):
         found = extra.pop(told.name, None)
         if found is not None:
-            known[told.name] = _read(found, told.hint, what, path + told.name)
+            known[told.name] = _read(found, told.shape, what, path + told.name)
         elif told.required:
             raise BadRecord(f"The {what} has no {path}{told.name}.")
     return cls(**known, extra=extra)
 
 
-def _read(value: Any, hint: Any, what: str, path: str) -> Any:
-    kind, inner = kind_of(hint), bare(hint)
-    if not kind.fits(value):
+def _read(value: Any, shape: "Shape", what: str, path: str) -> Any:
+    kind, inner = shape.kind, shape.inner
+    # Asked by the very type first, which nearly always answers.
+    if type(value) not in kind.types and not kind.fits(value):
         raise BadRecord(f"The {what} has {path} as {_title(value)}, {kind.title} is expected.")
+    if kind.as_it_is:
+        return value
     if kind is TIME:
         try:
             return seconds(value)
         except BadTime as err:
             raise BadRecord(f"The {what} has a {path} that is no time: {err}") from err
     if kind is CHOICE:
-        if value not in list(inner):
-            raise BadRecord(f"The {what} has {path} {shown(value)}, one of {', '.join(inner)} is expected.")
-        return inner(value)
+        try:
+            return inner(value)
+        except ValueError as err:
+            names = ", ".join(inner)
+            raise BadRecord(f"The {what} has {path} {shown(value)}, one of {names} is expected.") from err
     if kind is LIST:
-        return tuple(_read(one, inside(hint), what, f"{path}[{n}]") for n, one in enumerate(value))
+        holds = shape.holds
+        return tuple([_read(one, holds, what, f"{path}[{n}]") for n, one in enumerate(value)])
     if kind is MAP:
-        return {name: _read(one, inside(hint), what, f"{path}.{name}") for name, one in value.items()}
-    return _read_part(inner, value, what, f"{path}.") if kind is PART else value
+        holds = shape.holds
+        return {name: _read(one, holds, what, f"{path}.{name}") for name, one in value.items()}
+    return _read_part(inner, value, what, f"{path}.")
 
 
-def _write(value: Any, hint: Any) -> Any:
-    kind = kind_of(hint)
-    if value is None or kind in (TEXT, WHOLE, NUMBER, FLAG, ANY):
+def _write(value: Any, shape: "Shape") -> Any:
+    kind = shape.kind
+    if value is None or kind.as_it_is:
         return value
     if kind is TIME:
         return stamp(value)
     if kind is CHOICE:
         return str(value)
     if kind is LIST:
-        return [_write(one, inside(hint)) for one in value]
-    return value.to_json() if kind is PART else {name: _write(one, inside(hint)) for name, one in value.items()}
+        holds = shape.holds
+        return [_write(one, holds) for one in value]
+    return value.to_json() if kind is PART else {name: _write(one, shape.holds) for name, one in value.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,24 +200,48 @@ class Kind:
 
     title: str
     types: tuple[type, ...]
+    as_it_is: bool = False
+    """The value is the same in JSON and in a record."""
 
     def fits(self, value: Any) -> bool:
         """Is this value of the kind? True and False are flags, never numbers."""
         return bool in self.types or self is ANY if isinstance(value, bool) else isinstance(value, self.types)
 
 
-TEXT = Kind("a text", (str,))
+TEXT = Kind("a text", (str,), as_it_is=True)
 CHOICE = Kind("a text", (str,))
 TIME = Kind("a time such as 2027-01-15T09:00:00Z", (str,))
-WHOLE = Kind("a whole number", (int,))
-NUMBER = Kind("a number", (int, float))
-FLAG = Kind("true or false", (bool,))
+WHOLE = Kind("a whole number", (int,), as_it_is=True)
+NUMBER = Kind("a number", (int, float), as_it_is=True)
+FLAG = Kind("true or false", (bool,), as_it_is=True)
 LIST = Kind("a list", (list, tuple))
-MAP = Kind("an object", (Mapping,))
-PART = Kind("an object", (Mapping,))
-ANY = Kind("anything", (object,))
+MAP = Kind("an object", (dict, Mapping))
+PART = Kind("an object", (dict, Mapping))
+ANY = Kind("anything", (object,), as_it_is=True)
 
 _PLAIN: dict[Any, Kind] = {str: TEXT, int: WHOLE, float: NUMBER, bool: FLAG, Any: ANY}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """A declared type taken apart, once: its kind, the type without its `| None`, and what a list or map of it holds."""
+
+    kind: Kind
+    inner: Any
+    inside: "Shape | None" = None
+
+    @property
+    def holds(self) -> "Shape":
+        """What it holds, where it is a list or a map."""
+        if self.inside is None:
+            raise AssertionError(f"{self.kind.title} holds nothing")
+        return self.inside
+
+
+def shape_of(hint: Any) -> Shape:
+    """The declared type, taken apart."""
+    kind = kind_of(hint)
+    return Shape(kind, bare(hint), shape_of(inside(hint)) if kind in (LIST, MAP) else None)
 
 
 @cache

@@ -7,6 +7,7 @@ what (rule C4).
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from models.errors import BadTime
 
@@ -15,15 +16,19 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 WEEK_DAYS = 7
 TENTHS_BELOW = 9.95
 """Shorter spans are told with tenths of a second: from here on they would round to `10.0 s`."""
+MAX_KEPT = 1000
+"""Times that are remembered with their texts: each version of a record repeats most of those of the one before."""
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 -- its zone is the Z that is written behind it
 
 
+@lru_cache(MAX_KEPT)
 def stamp(seconds_since_epoch: float) -> str:
     """The time as text, cut (not rounded) to the second."""
     # Not strftime: it writes the year 1, which other programs use for "no time", without its zeros.
     return (_EPOCH + timedelta(seconds=int(seconds_since_epoch))).isoformat() + "Z"
 
 
+@lru_cache(MAX_KEPT)
 def seconds(text: str) -> float:
     """The text as seconds since the epoch.
 
@@ -34,7 +39,8 @@ def seconds(text: str) -> float:
     if found is None:
         raise BadTime(f"{text[:64]!r} is not a time.", fix="Write it in UTC as 2027-01-15T09:00:00Z.")
     try:
-        moment = datetime(*(int(part) for part in found.groups()[:6]), tzinfo=UTC)  # type: ignore[misc,arg-type]
+        year, month, day, hour, minute, second = map(int, found.group(1, 2, 3, 4, 5, 6))
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError as err:
         raise BadTime(f"{text!r} does not exist: {err}.", fix="Write it in UTC as 2027-01-15T09:00:00Z.") from err
     return moment.timestamp() + float(found.group(7) or 0)
