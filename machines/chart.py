@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, cast
 
-from transitions import EventData, Machine, Transition
+from transitions import Event, EventData, Machine, Transition
 from transitions.core import Condition
 
 from models.errors import FdagentError
@@ -110,8 +110,18 @@ class _Ask(Condition):
 Arrow.condition_cls = _Ask
 
 
+class _Event(Event):
+    """An event of a machine that has no callbacks, queue or models: nothing is asked but its arrows."""
+
+    def trigger(self, model: Any, *args: Any, **kwargs: Any) -> bool:
+        """Ask the arrows from the step's state, in the table's order, up to the first that is open."""
+        asked = EventData(None, self, self.machine, model, args, kwargs)
+        return any(arrow.execute(asked) for arrow in self.transitions[model.state])
+
+
 class _Machine(Machine):
     transition_cls = Arrow
+    event_cls = _Event
 
 
 def written_last(record: Record, op: str) -> bool:

@@ -125,6 +125,13 @@ class Guard(Generic[R, F]):
     yes: str
     no: str
     wanted: bool = True
+    _yes: Check = field(init=False, repr=False, compare=False)
+    _no: Check = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Its two answers, made once: a poll asks dozens of guards of each request.
+        object.__setattr__(self, "_yes", Check(self.label, self.wanted, self.yes))
+        object.__setattr__(self, "_no", Check(self.label, not self.wanted, self.no))
 
     def __invert__(self) -> "Guard[R, F]":
         """The same predicate, wanted false."""
@@ -140,7 +147,7 @@ class Guard(Generic[R, F]):
         answer: Any = self.judge(step)
         if not isinstance(answer, bool):
             raise TypeError(f"guard {self.name} answered {answer!r}, not a bool")
-        return Check(self.label, answer is self.wanted, self.yes if answer else self.no)
+        return self._yes if answer else self._no
 
 
 def guard(yes: str, no: str) -> Callable[[Callable[[Step[R, F]], bool]], Guard[R, F]]:
