@@ -46,15 +46,17 @@ class MemoryStore:
 
     def read(self, key: str) -> Blob | None:
         """The record, or None."""
-        check_key(key)
         with self._lock:
             kept = self._kept.get(key)
+        if kept is None:
+            check_key(key)
         return None if kept is None else Blob(kept.body, kept.etag, age(self._clock.wall(), kept.written))
 
     def write(self, key: str, body: bytes, condition: Condition) -> str:
         """Write if the condition holds; returns the new etag."""
-        check_key(key)
         with self._lock:
+            if key not in self._kept:
+                check_key(key)
             self._judge(key, condition)
             self._writes += 1
             kept = self._kept[key] = _Kept(bytes(body), f"m{self._writes}", self._clock.wall())
@@ -62,8 +64,9 @@ class MemoryStore:
 
     def delete(self, key: str, condition: Match) -> None:
         """Delete if this very version is there."""
-        check_key(key)
         with self._lock:
+            if key not in self._kept:
+                check_key(key)
             self._judge(key, condition)
             del self._kept[key]
 
