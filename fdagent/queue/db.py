@@ -25,7 +25,7 @@ from fdagent.stores.filelock import FileLock
 NAME, LOCK = "queue.sqlite3", "queue.lock"
 APPLICATION_ID = 0x66646167
 """`fdag`: says in the file's header whose it is."""
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """A later version of the file only has tables more, so an earlier file is brought up to it where it lies."""
 BUSY_SECONDS = 30.0
 """How long a write waits for rivals before it gives up; a write transaction takes about a millisecond."""

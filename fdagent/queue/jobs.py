@@ -20,7 +20,8 @@ from typing import Any, Protocol
 from fdagent.commit import Audit, Committed, Transition, commit
 from fdagent.errors import StoodDown
 from fdagent.ports import Clock, Ids, Processes
-from fdagent.queue import belongs
+from fdagent.queue import batches, belongs
+from fdagent.queue.batches import Batch
 from fdagent.queue.cell import SELECT, JobCell, from_row
 from fdagent.queue.db import Database
 from machines.job import JOB
@@ -57,24 +58,6 @@ class Seen(Protocol):
     def unchanged_for(self, key: str, version: str) -> float | None:
         """Seconds this version has been seen for; None when it was never met."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The run-log rows of one claim of one job, as JSON texts in the order the tables ended.
-
-    Named by the claim and not by the attempt's number, which a revived job counts from one again.
-    """
-
-    job_id: str
-    claim: str
-    env: str
-    rows: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Names the batch in the run log, for ever."""
-        return f"{self.job_id}/{self.claim}"
 
 
 class Jobs:
@@ -147,7 +130,7 @@ class Jobs:
         with self.write(durable=True) as transaction:
             answer = self._move(transaction, job.id, event, lambda _: replace(facts, claim=job.claim))
             if isinstance(answer, Committed):
-                _keep_rows(transaction, job, rows)
+                batches.keep(transaction, job.id, job.claim, job.env, rows)
             return _record(answer), None if next_for is None else self._claim(transaction, next_for)
 
     def progress(self, job: Job, tables: Mapping[str, Any], row: str) -> Job:
@@ -161,7 +144,7 @@ class Jobs:
             now = _record(self._move(transaction, job.id, "renew", lambda _: facts))
             if isinstance(now, Refusal):
                 raise StoodDown(f"Job {job.id} is no longer this worker's: {now}.")
-            _keep_rows(transaction, job, (row,))
+            batches.keep(transaction, job.id, job.claim, job.env, (row,))
             return now
 
     def renew(self, job: Job, *, lapsed: bool, tables: Mapping[str, Any] | None = None) -> Job | Refusal:
@@ -291,18 +274,26 @@ class Jobs:
         return at
 
     def closed_batches(self) -> list[Batch]:
-        """Run-log rows whose attempt is over: nothing will be added to them."""
-        sql = """select r.job_id, r.claim, r.env, r.row from run_row r left join job j on j.id = r.job_id
-            where j.id is null or j.claim <> r.claim order by r.seq"""
-        batches: dict[tuple[str, str, str], list[str]] = {}
-        for row in self.database.rows(sql):
-            batches.setdefault((row["job_id"], row["claim"], row["env"]), []).append(row["row"])
-        return [Batch(*key, tuple(rows)) for key, rows in batches.items()]
+        """What waits for the run log: the batches that have a name, oldest first, then each environment's other rows."""
+        return batches.closed(self.database)
 
-    def drop_batch(self, batch: Batch) -> None:
+    def name_batch(self, env: str) -> str:
+        """Make a batch of an environment's oldest rows that have no name; its name, empty when there are none.
+
+        Durable, because the append that follows is: after a power loss it must come again under the same name.
+        """
+        name = self.ids.new()
+        with self.write(durable=True) as transaction:
+            return name if batches.give_name(transaction, env, name) else ""
+
+    def batch_rows(self, name: str) -> list[str]:
+        """The rows of a batch, as JSON texts; none once another worker has dropped them."""
+        return batches.texts(self.database, name)
+
+    def drop_batch(self, name: str) -> None:
         """Forget rows that are in the run log now."""
         with self.write(durable=False) as transaction:
-            transaction.execute("delete from run_row where job_id = ? and claim = ?", (batch.job_id, batch.claim))
+            batches.drop(transaction, name)
 
     def _claim(self, transaction: sqlite3.Connection, worker: Worker) -> Job | None:
         row = self._first_due(transaction, worker.envs)
@@ -367,13 +358,6 @@ def _of(envs: Sequence[str] | None) -> str:
 
 def _is_left(facts: JobFacts) -> bool:
     return facts.lapsed or facts.process_gone
-
-
-def _keep_rows(transaction: sqlite3.Connection, job: Job, rows: Sequence[str]) -> None:
-    transaction.executemany(
-        "insert into run_row (job_id, claim, env, row) values (?, ?, ?, ?)",
-        [(job.id, job.claim, job.env, row) for row in rows],
-    )
 
 
 def _record(answer: Committed[Job] | Refusal) -> Job | Refusal:

@@ -61,7 +61,7 @@ create trigger if not exists job_discounted after delete on job begin
   update tally set n = n - 1 where env = old.env and state = old.state;
 end;
 
--- Run-log rows, kept from the moment a table ends until they are in the run log. One batch is one claim of one job.
+-- Run-log rows, kept from the moment a table ends until they are in the run log.
 create table if not exists run_row (
   seq integer primary key,
   job_id text not null,
@@ -70,6 +70,19 @@ create table if not exists run_row (
   row text not null
 ) strict;
 create index if not exists run_row_batch on run_row (job_id, claim);
+
+-- Which attempts' rows go into the run log as one append, and under which name: written before the append is tried, and
+-- never changed. Whoever repeats an append so repeats the very same one.
+create table if not exists run_batch (
+  job_id text not null,
+  claim text not null,
+  name text not null,
+  primary key (job_id, claim)
+) strict, without rowid;
+create index if not exists run_batch_name on run_batch (name);
+-- Rows of an earlier file may be in the run log already, each attempt's under a name of its own: they keep it.
+insert into run_batch (job_id, claim, name)
+  select distinct job_id, claim, job_id || '/' || claim from run_row where not exists (select 1 from run_batch);
 
 -- Wishes of a person to the daemon that has this queue, such as a drain; the newest of each name.
 create table if not exists wish (

@@ -5,26 +5,25 @@ Guarantees
   runner stops before its next commit once the belief has ended.
 - An attempt ends by one arrow: succeed, retry, bury, fail or cancel. If the claim was lost meanwhile, the end is
   refused and nothing is stored. An attempt that met only busy tables, or that was stopped, is given back uncounted.
-- Run-log rows outlive any crash: they are flushed when an attempt is over, and again at the next start until the run
-  log has them.
+- Run-log rows outlive any crash: they are flushed when nothing is due and every few seconds of work, and again at the
+  next start until the run log has them.
 
 Does not decide which jobs there are.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fdagent.commit import Audit
-from fdagent.engine import runlog
-from fdagent.errors import FdagentError, HandedOver, StoodDown, in_words
+from fdagent.errors import FdagentError, HandedOver, StoodDown
 from fdagent.ports import Clock, Ids, Processes
-from fdagent.project import load
-from fdagent.project.places import Places, environment_named
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.stores.sightings import Sightings
+from fdagent.work.flusher import Flusher
 from fdagent.work.holding import Belief, Keeper
 from fdagent.work.leases import Holder
+from fdagent.work.news import News
 from fdagent.work.requesthold import RequestHold
 from fdagent.work.runner import Agent, End, Runner, Stopped, Wishes
 from fdagent.work.tablehold import TableHolds
@@ -35,8 +34,6 @@ from models.step import Refusal
 POLL_SECONDS = 0.05
 """Between two looks into the queue; a look that finds nothing new costs a few microseconds."""
 RECOVER_SECONDS = 1.0
-FLUSH_SECONDS = 10.0
-"""Between two tries to bring rows into a run log that could not be written, while nothing else is to do."""
 STATUS_EVENTS = {"succeed": "succeed", "retry": "wait", "fail": "fail", "bury": "fail", "cancel": "fail"}
 """The arrow of a request's status that follows an arrow of its job."""
 BUSY_SECONDS = 24 * 3600.0
@@ -78,7 +75,9 @@ class Work:
     """A worker in this process.
 
     Args:
+        who: This worker; its environments are those of `news`, where that is given.
         open_database: A connection of its own for the thread that keeps the claim.
+        news: What its daemon told last.
     """
 
     jobs: Jobs
@@ -92,11 +91,10 @@ class Work:
     retry: Retry = Retry()
     told: Told = Told()
     audit: Audit | None = None
+    news: Callable[[], News] | None = None
     sightings: Sightings = field(init=False)
     holds: TableHolds = field(init=False)
-    _late: dict[str, str] = field(default_factory=dict)
-    """Why rows could not be brought into an environment's run log the last time, by environment."""
-    _flushed_at: float = 0.0
+    flusher: Flusher = field(init=False)
 
     def __post_init__(self) -> None:
         self.sightings = Sightings(self.clock)
@@ -109,35 +107,36 @@ class Work:
             self.clock,
             self.ids,
             self.processes,
+            news=self.news or News,
             told=self.told.trouble,
             audit=self.audit,
         )
+        self.flusher = Flusher(self.jobs, agent.project, self.wishes, self.clock, self.ids, self.told.trouble)
 
     def until_idle(self) -> int:
         """Work until nothing is queued and no running job is left alone; how many attempts were run."""
         attempts = 0
         while not self.wishes.stopping():
             self.recover()
-            self.flush()
+            self.flusher.flush()
             attempts += self.work_off()
             wait = self._idle_wait()
             if wait is None:
                 break
             self.clock.sleep(min(wait, RECOVER_SECONDS))
-        self.flush()
+        self.flusher.flush()
         return attempts
 
     def serve(self, idle_seconds: float) -> None:
         """Work until this process is asked to stop, or nothing was due for `idle_seconds`."""
         if not self.work_off():
-            self.flush()
+            self.flusher.flush()
         idle_from = self.clock.elapsed()
         while not self.wishes.stopping() and self.clock.elapsed() - idle_from < idle_seconds:
             if self.work_off():
                 idle_from = self.clock.elapsed()
-            elif self._late and self.clock.elapsed() - self._flushed_at >= FLUSH_SECONDS:
-                self.flush()
             else:
+                self.flusher.flush_if_late()
                 self.clock.sleep(POLL_SECONDS)
 
     def recover(self) -> None:
@@ -154,41 +153,21 @@ class Work:
             attempts += 1
             claimed = self._attempt(claimed)
         if attempts:
-            self.flush()
+            self.flusher.flush()
         return attempts
 
     def _claim(self) -> Claimed | None:
-        due = self.jobs.next_due(self.who.envs)
+        who = self._me()
+        due = self.jobs.next_due(who.envs)
         if self.wishes.stopping() or due is None or due > self.clock.wall():
             return None
         asked = self.clock.elapsed()
-        job = self.jobs.claim(self.who)
+        job = self.jobs.claim(who)
         return None if job is None else Claimed(job, asked)
 
-    def flush(self) -> None:
-        """Bring run-log rows of ended attempts into the run log; what fails is kept, and told once for each reason.
-
-        Raises:
-            HomeError, GaveUp: The queue itself can't be used, so there is no going on.
-        """
-        told, self._late, self._flushed_at = self._late, {}, self.clock.elapsed()
-        for batch in self.jobs.closed_batches():
-            if self.wishes.orphaned():
-                return
-            if batch.env in self._late:
-                continue  # one try a turn: however many wait, a run log that is away holds up no job
-            try:
-                project = load.load_project(self.agent.project)
-                places = Places(project, environment_named(project, batch.env))
-                rows = [RunRow.from_text(text) for text in batch.rows]
-                runlog.append_rows(places, batch.name, rows, clock=self.clock, ids=self.ids)
-            except Exception as err:  # noqa: BLE001  # DuckDB, Arrow, delta-rs, the system: no log may end the work
-                sentence = f"The run log of {batch.env} could not be written; its rows are kept. {in_words(err)}"
-                if told.get(batch.env) != sentence:
-                    self.told.trouble(sentence)
-                self._late[batch.env] = sentence
-                continue
-            self.jobs.drop_batch(batch)
+    def _me(self) -> Worker:
+        """This worker, for the environments that its daemon serves now."""
+        return self.who if self.news is None else replace(self.who, envs=self.news().envs)
 
     def _attempt(self, claimed: Claimed) -> Claimed | None:
         """Run one claimed job to the end of its attempt; the next claimed job, if one was due."""
@@ -209,9 +188,10 @@ class Work:
         )
         try:
             with self._keeper(job, belief):
-                # Rows of the attempt before this one: a run log that is slow must not cost this one its claim.
-                self.flush()
-                end = runner.run(job)
+                # Rows of the attempts before this one: a run log that is slow must not cost this one its claim.
+                self.flusher.flush_if_due()
+                with self.flusher.meanwhile(self.open_database):
+                    end = runner.run(job)
         except HandedOver as err:
             self.told.job(job, f"handed over: {err}")
             return self._handed_over(job)
@@ -231,7 +211,7 @@ class Work:
     def _handed_over(self, job: Job) -> Claimed | None:
         """The request is another's: the job ends here and leaves the status alone."""
         asked = self.clock.elapsed()
-        next_for = None if self.wishes.stopping() else self.who
+        next_for = None if self.wishes.stopping() else self._me()
         _, following = self.jobs.finish(job, "cancel", JobFacts(reason="handed_over"), next_for=next_for)
         return None if following is None else Claimed(following, asked)
 
@@ -266,7 +246,7 @@ class Work:
             wait_seconds=0.0 if stopping else self.retry.wait(job.attempt, self.ids),
             unspent=unspent,
         )
-        next_for = None if stopping else self.who
+        next_for = None if stopping else self._me()
         asked = self.clock.elapsed()
         ended, following = self.jobs.finish(job, event, facts, rows=end.rows, next_for=next_for)
         said = f"not ended, {ended}" if isinstance(ended, Refusal) else f"{ended.state}. {ended.error}".strip()

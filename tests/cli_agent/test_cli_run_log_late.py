@@ -30,7 +30,7 @@ def rows_kept(desk) -> int:
     jobs = desk.jobs()
     batches = jobs.closed_batches()
     jobs.database.close()
-    return sum(len(batch.rows) for batch in batches)
+    return sum(batch.rows for batch in batches)
 
 
 @pytest.mark.parametrize("err", ERRORS, ids=lambda err: type(err).__name__)

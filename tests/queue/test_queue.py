@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdagent.errors import Conflict, HomeDenied, QueueUnreadable, StoodDown
+from fdagent.queue.batches import Batch
 from fdagent.queue.cell import JobCell, from_row, to_row
 from fdagent.queue.db import CHECKPOINT_PAGES, Database
 from fdagent.queue.jobs import Jobs, Worker
@@ -41,6 +42,14 @@ def claimed(jobs: Jobs, name: str = "j1", **changed: object) -> Job:
     found = jobs.claim(WORKER)
     assert found is not None
     return found
+
+
+def rows_waiting(jobs: Jobs) -> list[str]:
+    """All rows of attempts that are over, those without a name given one."""
+    for batch in jobs.closed_batches():
+        if not batch.name:
+            assert jobs.name_batch(batch.env)
+    return [text for batch in jobs.closed_batches() for text in jobs.batch_rows(batch.name)]
 
 
 def test_jobs_are_claimed_in_the_order_they_were_asked_for(jobs, clock):
@@ -91,7 +100,7 @@ def test_finish_and_claim_are_one_transaction(jobs):
     jobs.enqueue(job("b"))
     ended, following = jobs.finish(first, "succeed", JobFacts(), rows=['{"n":1}'], next_for=WORKER)
     assert (ended.state, following.id, following.state) == (JobState.SUCCEEDED, "b", JobState.RUNNING)
-    assert [batch.rows for batch in jobs.closed_batches()] == [('{"n":1}',)]
+    assert rows_waiting(jobs) == ['{"n":1}']
 
 
 def test_a_lost_claim_ends_nothing_and_keeps_no_rows(jobs):
@@ -113,13 +122,13 @@ def test_rows_wait_until_their_attempt_is_over_and_leave_when_dropped(jobs, cloc
     assert jobs.closed_batches() == []
     assert jobs.get("j1").tables == {"t": {"state": "succeeded"}}
     jobs.finish(running, "retry", JobFacts(retryable=True, wait_seconds=5), rows=['{"u":1}'])
-    (batch,) = jobs.closed_batches()
-    assert (batch.job_id, batch.claim, batch.env) == ("j1", running.claim, "dev")
-    assert batch.rows == ('{"t":1}', '{"u":1}')
+    assert jobs.closed_batches() == [Batch("dev", "", 2)]
     clock.now += 5
     jobs.claim(WORKER)
-    assert len(jobs.closed_batches()) == 1, "a new attempt doesn't reopen the old one's rows"
-    jobs.drop_batch(batch)
+    assert jobs.closed_batches() == [Batch("dev", "", 2)], "a new attempt doesn't reopen the old one's rows"
+    name = jobs.name_batch("dev")
+    assert jobs.batch_rows(name) == ['{"t":1}', '{"u":1}']
+    jobs.drop_batch(name)
     assert jobs.closed_batches() == []
 
 
@@ -183,12 +192,14 @@ def test_an_attempt_that_is_not_counted_is_given_back_even_when_it_was_the_last(
     assert (ended.state, ended.attempt) == (JobState.QUEUED, 0)
 
 
-def test_rows_of_a_revived_jobs_first_attempt_are_another_batch(jobs):
-    jobs.finish(claimed(jobs, max_attempts=1), "bury", JobFacts(retryable=True), rows=["{}"])
+def test_rows_of_a_revived_jobs_first_attempt_stay_apart_from_those_of_its_next(jobs):
+    jobs.finish(claimed(jobs, max_attempts=1), "bury", JobFacts(retryable=True), rows=["1"])
+    first = jobs.name_batch("dev")
     jobs.ask("j1", "revive", JobFacts(by_a_person=True))
-    jobs.finish(jobs.claim(WORKER), "succeed", JobFacts(), rows=["{}"])
-    first, second = jobs.closed_batches()
-    assert first.name != second.name
+    jobs.finish(jobs.claim(WORKER), "succeed", JobFacts(), rows=["2"])
+    assert (jobs.batch_rows(first), jobs.batch_rows(jobs.name_batch("dev"))) == (["1"], ["2"])
+    jobs.drop_batch(first)
+    assert rows_waiting(jobs) == ["2"]
 
 
 def test_a_revived_job_may_not_stand_beside_another_for_the_same_work(jobs):
@@ -207,7 +218,7 @@ def test_prune_counts_from_the_finish_and_spares_rows_that_wait(jobs, clock):
     assert jobs.prune(100) == 1
     assert jobs.get("b") is None
     assert jobs.get("c") == running
-    jobs.drop_batch(jobs.closed_batches()[0])
+    jobs.drop_batch(jobs.name_batch("dev"))
     assert jobs.prune(100) == 1
 
 
