@@ -82,8 +82,8 @@ class LeaseFacts(PersonFacts):
     """Its agent is lost: `models.liveness.is_lost`."""
     process_gone: bool = False
     """Its worker's process has ended: `models.place.process_gone`."""
-    claim_ended: bool = False
-    """It names a claim of this very agent instance that this queue says isn't running."""
+    older_self: bool = False
+    """An earlier start of this agent took it, and this start holds the agent's name."""
     new: Lease | None = None
     """The lease to take, without op and times."""
 
@@ -111,12 +111,12 @@ def lapsed(step: LeaseStep) -> bool:
 
 
 @guard(
-    "its agent is lost, its worker's process is gone, or its claim no longer runs here",
-    "its agent is not lost, nor is its worker known to be gone",
+    "its agent is lost, its worker's process is gone, or an earlier start of this agent took it",
+    "its agent is not lost or replaced, nor is its worker known to be gone",
 )
 def left_behind(step: LeaseStep) -> bool:
     """Nobody is behind it, so its span need not be waited out."""
-    return step.facts.holder_lost or step.facts.process_gone or step.facts.claim_ended
+    return step.facts.holder_lost or step.facts.process_gone or step.facts.older_self
 
 
 def acquire(step: LeaseStep) -> Lease:

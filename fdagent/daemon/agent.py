@@ -17,17 +17,19 @@ from dataclasses import dataclass
 from fdagent.commit import Audit
 from fdagent.config.settings import Settings
 from fdagent.daemon.describe import Describe
-from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Turns, Wish
+from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Telling, Turns, Wish
 from fdagent.daemon.home import DRAIN
 from fdagent.daemon.mail import Mail
 from fdagent.errors import QueueDamaged, in_words
 from fdagent.fleet.look import Me
+from fdagent.fleet.mailbox import Mailbox
 from fdagent.fleet.presence import Presence
 from fdagent.fleet.schedules import Schedules
 from fdagent.fleet.scheduling import Scheduling
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.queue.jobs import Jobs
 from fdagent.stores.sightings import Sightings
+from fdagent.work.news import News
 
 LONGEST_SLEEP_SECONDS = 0.25
 REAP_SECONDS = 0.01
@@ -118,6 +120,11 @@ class Daemon:
             return ()
         return tuple(presence.env for presence in self.presences if presence.serves)
 
+    def news(self) -> News:
+        """What a worker should know now."""
+        boxes = [duty for duty in self._mailboxes if isinstance(duty, Mailbox)]
+        return News(self.served(), {box.env: lost for box in boxes if (lost := box.look.lost())})
+
     def stop(self) -> None:
         """Ask for a stop; asked twice, it ends at once. Safe to call from a signal handler.
 
@@ -197,6 +204,7 @@ class Daemon:
             self._recovery,
             *self._mailboxes,
             Scheduling(ports.schedules, self.served, ports.clock, ports.tell),
+            Telling(ports.crew, self.news),
             self._staffing,
             Pruning(ports.jobs, agent.retention_days * DAY_SECONDS),
         ]

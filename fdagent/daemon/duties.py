@@ -13,6 +13,7 @@ from fdagent.errors import FdagentError, QueueDamaged, unforeseen
 from fdagent.ports import Clock, Processes
 from fdagent.queue.jobs import Jobs
 from fdagent.stores.sightings import Sightings
+from fdagent.work.news import News
 from models.job import Job
 
 STARTS_A_TICK = 4
@@ -85,6 +86,10 @@ class Crew(Protocol):
 
     def ask_to_stop(self) -> None:
         """Ask each to stop after the table it runs."""
+        ...
+
+    def tell(self, news: News) -> None:
+        """Tell each what has changed."""
         ...
 
     def kill(self, label: str, why: str = "") -> None:
@@ -200,6 +205,23 @@ class Staffing:
             for label in idle:
                 self.tell("warning", "worker_stalled", f"Worker {label} left a due job lying; it is ended.")
                 self.crew.kill(label, "was ended because it left a due job lying")
+
+
+@dataclass(slots=True)
+class Telling:
+    """Tells the workers what they should know as soon as it changes; a new one is told at its start."""
+
+    crew: Crew
+    news: Callable[[], News]
+    every: float = 0.25
+    _told: News | None = None
+
+    def tick(self) -> None:
+        """Tell what is new."""
+        news = self.news()
+        if news != self._told:
+            self.crew.tell(news)
+            self._told = news
 
 
 @dataclass(slots=True)

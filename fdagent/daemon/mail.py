@@ -23,7 +23,7 @@ from fdagent.project.watch import ProjectWatch
 from fdagent.queue.jobs import Jobs
 
 DAY_SECONDS = 86_400.0
-VIGIL_SECONDS = 0.1
+VIGIL_SECONDS = 0.25
 """How often it is counted, without a look at the store, whether another agent is lost by now."""
 
 

@@ -25,6 +25,7 @@ from fdagent.queue import belongs
 from fdagent.queue.dues import Dues
 from fdagent.queue.jobs import Jobs
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
+from fdagent.work.news import News
 from fdagent.work.process import TRANSITION, Orders
 from fdagent.work.supervisor import Supervisor
 
@@ -96,7 +97,7 @@ class Staff:
             instance=self.instance,
             host=self.host,
             project=str(agent.project),
-            envs=() if self.daemon is None else self.daemon.served(),
+            news=News() if self.daemon is None else self.daemon.news(),
             memory_limit=agent.memory_limit,
             table_lease_seconds=agent.table_lease_seconds,
             backoff_seconds=retry.backoff_seconds,

@@ -17,7 +17,7 @@ from fdagent.ports import Clock, Store
 from fdagent.stores.sightings import Sightings
 from models.agent import AgentRecord
 from models.ids import id_problem, shown
-from models.liveness import Liveness, gone_after_seconds, is_away, is_gone, liveness, serves
+from models.liveness import Liveness, gone_after_seconds, is_away, is_gone, is_lost, liveness, serves
 from models.slot import OPEN_SECONDS, Request, deadline_of
 from models.status import FINAL, Status
 from models.times import reached
@@ -206,6 +206,15 @@ class Look:
         for name, file in self._agents.files.items():
             if name != self.me.agent and file.record is not None:
                 yield file.record, self._sightings.unchanged_for(file.key, file.etag)
+
+    def lost(self) -> dict[str, str]:
+        """The other agents that are lost, each with the etag of its record as it was watched."""
+        lost = {}
+        for name, file in self._agents.files.items():
+            unchanged = self._sightings.unchanged_for(file.key, file.etag)
+            if name != self.me.agent and is_lost(file.record, unchanged):
+                lost[name] = file.etag
+        return lost
 
     def nobody_else(self, request: Request, resolved: Resolved | None) -> bool:
         """Is it certain that no other agent that may live would ever serve it? The version passes by itself."""

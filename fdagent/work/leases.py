@@ -2,10 +2,10 @@
 
 Guarantees (rules C4 and C5)
 - A claim believes in a lease only from a version that it newly wrote and saw confirmed, counted from before that write
-  began, and stops believing before it asks to free it. Two claims never believe at once while clocks run at one rate.
+  began, and stops believing before it asks to free it. Two claims never believe at once while clocks run at one rate,
+  but where the other's agent is lost or replaced: a paused one may wake up and believe until its next look.
 - A lease of somebody else is taken when this reader itself has seen it unchanged for its whole span, or at once when
-  nobody is behind it, as far as it is told: its process of this place is gone, or what `Others` answers. Workers tell
-  nothing of others yet, so what a lost agent of another machine leased is waited for.
+  nobody is behind it: its process of this place is gone, or what `Others` tells.
 - Every op that was tried is kept, so a write whose answer was lost is still known as ours, and another claim's never is.
 
 Does not fence: the table's own conditional commit does. Does not wait for a lease; its caller does, within a bound.
@@ -46,8 +46,8 @@ class Others:
 
     lost: Callable[[Lease], bool] = lambda _: False
     """Its agent is lost."""
-    ended: Callable[[Lease], bool] = lambda _: False
-    """It names a claim of this very agent instance that this queue says isn't running."""
+    replaced: Callable[[Lease], bool] = lambda _: False
+    """An earlier start of this agent took it, and this start holds the agent's name."""
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class TableLease:
             lapsed=has_lapsed(record, self._cell.unchanged_seconds),
             holder_lost=self.others.lost(record),
             process_gone=process_gone(record, place=self.processes.place(), started_at=self.processes.started_at),
-            claim_ended=self.others.ended(record),
+            older_self=self.others.replaced(record),
         )
 
     def _new(self) -> Lease:

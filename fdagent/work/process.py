@@ -1,7 +1,7 @@
 """A worker's process: what its daemon tells it over stdin, and what it tells its daemon over stdout.
 
 Guarantees
-- The first line of stdin is its orders; each later line is a wish. The end of stdin means that the daemon is gone: the
+- The first line of stdin is its orders; each later line is a wish or news (`news.py`). The end of stdin means that the daemon is gone: the
   worker commits nothing more and ends, at the latest `ORPHAN_SECONDS` later, whatever it is in.
 - Each line of stdout that it writes is one JSON event. What can't be told any more is dropped, never a reason to fail.
 - What stops the whole worker (a full disk under the queue, a mistake of ours) is told in a sentence, without a
@@ -25,6 +25,7 @@ from fdagent.errors import in_words
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
 from fdagent.system import SystemClock, SystemIds, SystemProcesses
+from fdagent.work.news import News
 from fdagent.work.runner import Agent
 from fdagent.work.worker import Retry, Told, Work
 from models.job import Job
@@ -48,7 +49,8 @@ class Orders:
     instance: str
     host: str
     project: str
-    envs: tuple[str, ...]
+    news: News
+    """As it was when the worker was started."""
     memory_limit: str
     table_lease_seconds: float
     backoff_seconds: float
@@ -63,14 +65,16 @@ class Orders:
     def from_line(cls, line: str) -> Self:
         """From the first line of stdin."""
         values = json.loads(line)
-        return cls(**{**values, "envs": tuple(values["envs"])})
+        return cls(**{**values, "news": News.from_line(json.dumps(values["news"]))})
 
 
 class Daemon:
     """The daemon as its worker sees it: wishes come in, events go out."""
 
-    def __init__(self, wishes: IO[str], events: IO[str], end: Any = os._exit) -> None:
+    def __init__(self, wishes: IO[str], events: IO[str], end: Any = os._exit, news: News | None = None) -> None:
         self._events, self._end = events, end
+        self.news = news or News()
+        """The newest."""
         self._stopping = threading.Event()
         self._gone = threading.Event()
         self._writing = threading.Lock()
@@ -99,6 +103,10 @@ class Daemon:
         for line in wishes:
             if line.strip() == STOP:
                 self._stopping.set()
+            else:
+                # The last line of a daemon that was killed may be half of one; that it has ended is what counts then.
+                with contextlib.suppress(ValueError):
+                    self.news = News.from_line(line)
         self._stopping.set()
         self._gone.set()
         # Native code may not come back to ask: nothing that is not committed yet may be, so the process can just end.
@@ -113,7 +121,7 @@ def main() -> None:
     if not first:
         sys.exit(ORPHANED)
     orders = Orders.from_line(first)
-    daemon = Daemon(sys.stdin, sys.stdout)
+    daemon = Daemon(sys.stdin, sys.stdout, news=orders.news)
     daemon.listen()
     code = 0
     try:
@@ -145,7 +153,7 @@ def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:
             orders.memory_limit,
             orders.table_lease_seconds,
         ),
-        Worker(orders.label, processes.place(), pid, processes.started_at(pid) or 0.0, orders.envs),
+        Worker(orders.label, processes.place(), pid, processes.started_at(pid) or 0.0, orders.news.envs),
         daemon,
         clock,
         ids,
@@ -154,6 +162,7 @@ def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:
         retry=Retry(orders.backoff_seconds, orders.max_backoff_seconds),
         told=_told(daemon),
         audit=audit,
+        news=lambda: daemon.news,
     )
 
 

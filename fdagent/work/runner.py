@@ -157,7 +157,7 @@ class Runner:
         places = Places(project, environment_named(project, job.env))
         store = open_control(places, clock=self.clock, ids=self.ids)
         release.check_promoted(project, places.environment, promoted_version(store))
-        self.holds.store = store
+        self.holds.env, self.holds.store = job.env, store
         self._begin(job, store)
         return places, graph.select(project, job.entities, cascade=job.cascade)
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fdagent.work.news import News
 from fdagent.work.process import STOP, Orders
 
 LONGEST_LINE = 4000
@@ -123,6 +124,11 @@ class Supervisor:
         """Ask every worker to stop after the table it runs."""
         for worker in self._workers.values():
             self._say(worker, f"{STOP}\n")
+
+    def tell(self, news: News) -> None:
+        """Tell every worker what has changed."""
+        for worker in self._workers.values():
+            self._say(worker, news.to_line())
 
     def kill(self, label: str, why: str = "") -> None:
         """End a worker at once, as a crash would, and what it has started; `why` ends a sentence about it."""

@@ -6,14 +6,17 @@ other is held, then the table is busy; it is freed when the table has ended, and
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from fdagent.commit import Audit
 from fdagent.errors import FdagentError, TableBusy
+from fdagent.fleet.records import AGENTS
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.stores.sightings import Sightings
 from fdagent.work.holding import Keeper
 from fdagent.work.leases import Holder, Others, TableLease
+from fdagent.work.news import News
+from models.lease import Lease
 from models.step import Refusal
 
 POLL_SECONDS = 1.0
@@ -28,9 +31,10 @@ class TableHolds:
         holder: Who takes them.
         seconds: Their span, and the longest wait for one.
         sightings: What this worker has met; kept over its jobs, so that a dead holder's span is not watched anew.
-        others: What is known of other holders.
+        news: What the daemon told last: who is lost, and where this start holds its agent's name.
         told: Told when a lease could not be freed, or not be renewed for an unforeseen reason.
-        store: The control root of the job's environment; set for each job.
+        env: The job's environment; set for each job.
+        store: Its control root; set for each job.
     """
 
     holder: Holder
@@ -39,9 +43,10 @@ class TableHolds:
     clock: Clock
     ids: Ids
     processes: Processes
-    others: Others = field(default_factory=Others)
+    news: Callable[[], News] = News
     told: Callable[[str], None] = lambda _sentence: None
     audit: Audit | None = None
+    env: str = ""
     store: Store | None = None
     _lease: TableLease | None = None
 
@@ -67,10 +72,11 @@ class TableHolds:
             self._free(lease)
 
     def _taken(self, table: str, job_id: str) -> TableLease:
-        if self.store is None:
+        store = self.store
+        if store is None:
             raise AssertionError("a table's lease was asked for before the job's control root was known")
         lease = TableLease(
-            self.store,
+            store,
             table,
             self.seconds,
             replace(self.holder, job_id=job_id),
@@ -78,7 +84,7 @@ class TableHolds:
             self.clock,
             self.ids,
             self.processes,
-            self.others,
+            Others(lost=lambda lease: self._is_lost(store, lease), replaced=self._is_replaced),
             self.audit,
         )
         # A look longer than the span, so that a lease nobody renews is seen to lapse.
@@ -92,6 +98,17 @@ class TableHolds:
                     f"{table} is busy: {refusal}, for {self.seconds:.0f} s.", fix="It is tried again by itself."
                 )
             self.clock.sleep(min(POLL_SECONDS, self.seconds / 10) * (0.5 + self.ids.fraction()))
+
+    def _is_lost(self, store: Store, lease: Lease) -> bool:
+        """Is the agent behind a lease lost? Its record must still be the version that the daemon watched."""
+        watched = self.news().lost.get(self.env, {}).get(lease.agent or "")
+        blob = store.read(f"{AGENTS}{lease.agent}.json") if watched else None
+        return blob is not None and blob.etag == watched
+
+    def _is_replaced(self, lease: Lease) -> bool:
+        """Did an earlier start of this agent take it? An environment is served by the start that holds the name there."""
+        mine = lease.agent == self.holder.agent and lease.instance != self.holder.instance
+        return mine and self.env in self.news().envs
 
     @staticmethod
     def _asked(lease: TableLease) -> Refusal | FdagentError | None:

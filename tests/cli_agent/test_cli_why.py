@@ -141,7 +141,7 @@ def test_a_held_table_says_who_holds_it_and_why_nobody_else_may_take_it(desk):
     assert not any(arrow["open"] for arrow in takes)
     assert {sentence for arrow in takes for sentence in shut(arrow)} == {
         "it was not yet seen unchanged for its whole span",
-        "its agent is not lost, nor is its worker known to be gone",
+        "its agent is not lost or replaced, nor is its worker known to be gone",
     }
     assert next(arrow for arrow in found["arrows"] if arrow["event"] == "break")["open"]
     assert shut(next(arrow for arrow in found["arrows"] if arrow["event"] == "renew"))[0] == (

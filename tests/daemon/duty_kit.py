@@ -53,6 +53,7 @@ class FakeCrew:
     refuses: OSError | None = None
     dead: list[Gone] = field(default_factory=list)
     next_pid: int = 500
+    news: list[Any] = field(default_factory=list)
 
     def start(self, label: str) -> int:
         if self.refuses is not None:
@@ -73,6 +74,9 @@ class FakeCrew:
 
     def fate(self, pid: int) -> str:
         return self.fates.get(pid, "")
+
+    def tell(self, news: Any) -> None:
+        self.news.append(news)
 
     def ask_to_stop(self) -> None:
         self.killed.append(("all", "asked to stop"))

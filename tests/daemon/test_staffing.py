@@ -9,7 +9,9 @@ from fdagent.daemon.duties import (
     STALLED_SECONDS,
     STARTS_A_TICK,
     Staffing,
+    Telling,
 )
+from fdagent.work.news import News
 from models.job import JobFacts
 
 HOUR = 3600.0
@@ -295,3 +297,17 @@ def test_an_idle_daemon_does_not_read_the_queue(queue, crew, clock, monkeypatch)
     queue.ask()
     duty.tick()
     assert reads[-1] == clock.now, "at once when something has changed"
+
+
+def test_workers_are_told_what_changed_and_nothing_twice(crew):
+    news = [News(("dev",))]
+    duty = Telling(crew, lambda: news[-1])
+    duty.tick()
+    duty.tick()
+    news.append(News(("dev",), {"dev": {"etl-02": "e1"}}))
+    duty.tick()
+    news.append(News(("dev",), {"dev": {"etl-02": "e1"}}))
+    duty.tick()
+    news.append(News())
+    duty.tick()
+    assert crew.news == [News(("dev",)), News(("dev",), {"dev": {"etl-02": "e1"}}), News()]

@@ -15,6 +15,7 @@ from fdagent.ports import Absent, Match
 from fdagent.stores.sightings import Sightings
 from fdagent.work.holding import MARGIN_SECONDS
 from fdagent.work.leases import Holder, Others, TableLease
+from fdagent.work.news import News
 from fdagent.work.tablehold import TableHolds
 from models.step import Refusal
 
@@ -102,7 +103,7 @@ def test_the_lease_of_a_process_of_another_place_is_not(store, clock, place):
     assert isinstance(lease(store, clock, "b", pid=502, p502=1.0).acquire(), Refusal)
 
 
-@pytest.mark.parametrize("others", [Others(lost=lambda _: True), Others(ended=lambda _: True)])
+@pytest.mark.parametrize("others", [Others(lost=lambda _: True), Others(replaced=lambda _: True)])
 def test_the_lease_of_a_lost_agent_or_an_ended_claim_is_taken_at_once(store, clock, others):
     lease(store, clock, "a").acquire()
     assert lease(store, clock, "b", pid=502, others=others).acquire() is None
@@ -171,7 +172,7 @@ def test_two_never_believe_at_once_whatever_is_lost_stopped_or_broken(store, clo
     assert took > 3, f"seed {seed}: nothing happened"
 
 
-def holds(store, clock, name: str, *, pid: int = 501, told=None) -> TableHolds:
+def holds(store, clock, name: str, *, pid: int = 501, told=None, news: News | None = None) -> TableHolds:
     holder = Holder("etl-01", "instance", "host", HERE, pid, 1.0)
     return TableHolds(
         holder,
@@ -180,7 +181,9 @@ def holds(store, clock, name: str, *, pid: int = 501, told=None) -> TableHolds:
         clock,
         FakeIds(f"{name}-"),
         processes(p501=1.0, p502=1.0),
+        news=lambda: news or News(),
         told=told or (lambda _: None),
+        env="dev",
         store=store,
     )
 
@@ -244,6 +247,55 @@ def test_the_span_of_a_dead_holder_is_watched_once_and_not_anew_by_each_job(stor
     before = clock.now
     with mine.held(TABLE, "job"):
         assert clock.now - before <= SPAN + 3
+
+
+def left_behind(store, clock, *, agent: str = "etl-02", instance: str = "theirs") -> str:
+    """A lease that nobody renews any more, with its agent's record; the etag of that record."""
+    holder = Holder(agent, instance, "elsewhere", "elsewhere/boot/ns", 7, 1.0, job_id="b")
+    args = (store, TABLE, SPAN, holder, Sightings(clock), clock, FakeIds("b-"), processes())
+    assert TableLease(*args).acquire() is None
+    return store.write(f"agents/{agent}.json", b'{"op": "last"}', Absent())
+
+
+def waited(store, clock, news: News) -> float:
+    before = clock.now
+    with holds(store, clock, "a", news=news).held(TABLE, "job"):
+        return clock.now - before
+
+
+def test_what_a_lost_agent_leased_is_taken_at_once(store, clock):
+    etag = left_behind(store, clock)
+    assert waited(store, clock, News(("dev",), {"dev": {"etl-02": etag}})) == 0
+
+
+@pytest.mark.parametrize(
+    "lost", [{}, {"prod": {"etl-02": "ETAG"}}, {"dev": {"etl-03": "ETAG"}}, {"dev": {"etl-02": "e"}}]
+)
+def test_what_an_agent_leased_that_is_not_known_to_be_lost_here_is_waited_for(store, clock, lost):
+    etag = left_behind(store, clock)
+    told = {env: {agent: tag.replace("ETAG", etag) for agent, tag in agents.items()} for env, agents in lost.items()}
+    assert waited(store, clock, News(("dev",), told)) >= SPAN
+
+
+@pytest.mark.parametrize("after", ["it beat", "it was forgotten"])
+def test_an_agent_whose_record_changed_since_it_was_called_lost_is_not_lost(store, clock, after):
+    etag = left_behind(store, clock)
+    if after == "it beat":
+        store.write("agents/etl-02.json", b'{"op": "newer"}', Match(etag))
+    else:
+        store.delete("agents/etl-02.json", Match(etag))
+    assert waited(store, clock, News(("dev",), {"dev": {"etl-02": etag}})) >= SPAN
+
+
+def test_what_an_earlier_start_of_this_agent_leased_is_taken_at_once_where_this_one_holds_the_name(store, clock):
+    left_behind(store, clock, agent="etl-01", instance="before the reboot")
+    assert waited(store, clock, News(("dev",))) == 0
+
+
+@pytest.mark.parametrize(("instance", "envs"), [("instance", ("dev",)), ("before", ("prod",)), ("before", ())])
+def test_no_other_lease_of_this_agents_name_is(store, clock, instance, envs):
+    left_behind(store, clock, agent="etl-01", instance=instance)
+    assert waited(store, clock, News(envs)) >= SPAN
 
 
 def test_a_store_that_refuses_this_identity_is_not_waited_for(store, clock):

@@ -15,6 +15,7 @@ import pytest
 from daemon_kit import until
 
 from fdagent.work import process, supervisor
+from fdagent.work.news import News
 from fdagent.work.process import ORPHANED, STOP, Daemon, Orders
 from fdagent.work.supervisor import LAST_WORDS_SECONDS, Supervisor
 
@@ -25,7 +26,7 @@ ORDERS = Orders(
     instance="i",
     host="h",
     project="/project",
-    envs=("dev", "pröd"),
+    news=News(("dev", "pröd"), {"dev": {"etl-02": "e1"}}),
     memory_limit="",
     table_lease_seconds=300,
     backoff_seconds=60,
@@ -81,6 +82,31 @@ def test_a_stop_asks_for_no_more_work_and_the_daemon_is_still_there(wishes):
     wishes.say(STOP)
     until(daemon.stopping, "it heard the stop")
     assert not daemon.orphaned()
+    wishes.end()
+    until(daemon.orphaned, "it heard the end")
+
+
+@pytest.mark.parametrize(
+    "other", ["something of a later version", "{}", "[]", "7", '{"envs": 1, "lost": {}}', '{"envs']
+)
+def test_news_replace_what_was_known_and_what_is_no_news_changes_nothing(wishes, other):
+    daemon = Daemon(wishes.reader, io.StringIO(), end=lambda _code: None, news=News(("dev",)))
+    daemon.listen()
+    news = News(("dev", "pröd"), {"dev": {"etl-02": "e1"}})
+    wishes.say(news.to_line().rstrip("\n"))
+    until(lambda: daemon.news == news, "it heard the news")
+    wishes.say(other)
+    wishes.say(STOP)
+    until(daemon.stopping, "it heard the stop")
+    assert daemon.news == news
+    wishes.end()
+    until(daemon.orphaned, "it heard the end")
+
+
+def test_half_a_line_of_news_from_a_daemon_that_was_killed_hides_no_end(wishes):
+    daemon = Daemon(wishes.reader, io.StringIO(), end=lambda _code: None)
+    daemon.listen()
+    os.write(wishes.write, News(("dev",)).to_line().encode()[:10])
     wishes.end()
     until(daemon.orphaned, "it heard the end")
 

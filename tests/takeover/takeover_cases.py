@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from daemon_kit import fault
-from takeover_agent import POLL, Member
+from takeover_agent import LEASE, POLL, Member
 from takeover_kit import BOUND, BUSY, CHECK, COMMIT, DONE, FOLDER, LOST, TABLE, Ground, by
 
 from models.status import Status
@@ -69,8 +69,12 @@ def stopped_and_woken(ground: Ground, tables: Tables) -> str:
     """SIGSTOP past stale before the look that precedes a commit, SIGCONT when all is over."""
     a, b = held_and_watched(ground)
     took = ground.taken_over("r1", a.pause(), "a")
+    since = time.monotonic()
     status = finished_by_b(ground, b)
+    ran = time.monotonic() - since
     assert by(status)[TABLE] == ("succeeded", "b")
+    # Its process is there, and its lease is not lapsed by far: b's worker was told that a is lost.
+    assert ran < LEASE / 2
     ground.go.touch()
     a.resume()
     left_alone(ground, a, status.op)
@@ -78,7 +82,10 @@ def stopped_and_woken(ground: Ground, tables: Tables) -> str:
     assert [row for row in ground.rows("r1")[TABLE] if row[0] == "a" and row[1] in DONE] == []
     ground.stop()
     ground.right(tables, "r1")
-    return f"taken over in {took:.1f} s (bound {BOUND} s): succeeded on b; a woke up and stood down; each effect once"
+    return (
+        f"taken over in {took:.1f} s (bound {BOUND} s): succeeded on b {ran:.1f} s later, a's lease of {LEASE} s not waited "
+        "out; a woke up and stood down; each effect once"
+    )
 
 
 def woken_with_a_commit_in_flight(ground: Ground, tables: Tables) -> str:
