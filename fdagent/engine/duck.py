@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -47,7 +48,10 @@ def idents(names: Sequence[str], prefix: str = "") -> str:
 
 
 class Duck:
-    """One connection.
+    """One database of its own, started when it is first needed: a table with nothing new runs no SQL.
+
+    A start takes 20 ms. Yet no two table runs share a database: its memory limit and its temporary folder are all
+    its connections' (and the folder stays, once it was used), and a fatal error would end it for everybody.
 
     Args:
         memory_limit: Such as `512MB`; empty: DuckDB's own, 80% of the machine.
@@ -58,24 +62,7 @@ class Duck:
         if spill is not None:
             spill.mkdir(parents=True, exist_ok=True)
         self.spill = Path(tempfile.mkdtemp(prefix="fdagent-", dir=spill))
-        config: dict[str, Any] = {
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "temp_directory": str(self.spill),
-            "preserve_insertion_order": False,
-            # A table name in a user's SQL never means a variable of this program.
-            "python_enable_replacements": False,
-        }
-        if memory_limit:
-            config["memory_limit"] = memory_limit
-        try:
-            self.connection = duckdb.connect(config=config)
-            self.connection.execute("SET TimeZone = 'UTC'")
-        except duckdb.Error as err:
-            shutil.rmtree(self.spill, ignore_errors=True)
-            raise RunError(
-                f"DuckDB could not be started with memory_limit {memory_limit!r}: {first_line(err)}"
-            ) from err
+        self._memory_limit = memory_limit
         self._names = 0
 
     def __enter__(self) -> Self:
@@ -84,9 +71,36 @@ class Duck:
     def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    @cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """DuckDB's own connection.
+
+        Raises:
+            RunError: DuckDB can't be started so.
+        """
+        config: dict[str, Any] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": str(self.spill),
+            "preserve_insertion_order": False,
+            # A table name in a user's SQL never means a variable of this program.
+            "python_enable_replacements": False,
+        }
+        if self._memory_limit:
+            config["memory_limit"] = self._memory_limit
+        try:
+            made = duckdb.connect(config=config)
+            made.execute("SET TimeZone = 'UTC'")
+        except duckdb.Error as err:
+            raise RunError(
+                f"DuckDB could not be started with memory_limit {self._memory_limit!r}: {first_line(err)}"
+            ) from err
+        return made
+
     def close(self) -> None:
         """End the connection and remove what it spilled."""
-        self.connection.close()
+        if "connection" in self.__dict__:
+            self.connection.close()
         shutil.rmtree(self.spill, ignore_errors=True)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
