@@ -154,11 +154,10 @@ def _relation(duck: "Duck", fields: "Sequence[Field]", values: list[dict[str, An
     from fdagent.engine.schema import duck_type
 
     table = duck.name("log rows")
-    columns = ", ".join(f"{ident(field.name)} {duck_type(field.type)}" for field in fields)
-    duck.rows(f"CREATE TEMP TABLE {table} ({columns})")
-    marks = ", ".join("?" for _ in fields)
-    for row in values:
-        duck.rows(f"INSERT INTO {table} VALUES ({marks})", [row[field.name] for field in fields])
+    columns = ", ".join(f"unnest(?::{duck_type(field.type)}[]) AS {ident(field.name)}" for field in fields)
+    # Column by column: a statement for each row would take 3 ms of every row.
+    given = [[row[field.name] for row in values] for field in fields]
+    duck.rows(f"CREATE TEMP TABLE {table} AS SELECT {columns}", given)
     return table
 
 

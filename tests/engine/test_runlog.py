@@ -52,6 +52,15 @@ def test_rows_are_read_back_as_they_were(world):
     assert read(world) == [row(2, error='it\'s "so"', checks=(), status=RunStatus.FAILED), row(1)]
 
 
+def test_many_rows_of_one_append_keep_each_their_own_values(world):
+    rows = [
+        row(n, error="é\n'\"" * n, rows_read=2**40 + n, version_before=n if n % 2 else -1, checks=(), attempt=n)
+        for n in range(300)
+    ]
+    append(world, "b", *rows)
+    assert list(reversed(read(world, 300))) == rows
+
+
 def test_a_batch_appended_again_doubles_nothing(world, monkeypatch):
     real = DeltaTablePort.commit
 
