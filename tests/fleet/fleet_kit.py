@@ -4,6 +4,7 @@ The modules that run are the production ones: Presence, Mailbox, Posting, Jobs, 
 attempt (`Work._finish`). What stands in: clocks, ids, the store, the processes, and a worker that is moved by hand.
 """
 
+import contextlib
 import functools
 import itertools
 import sqlite3
@@ -11,14 +12,16 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 from fakes import FakeProcesses
 
 from fdagent.config.schedules import Pipeline, Schedule
 from fdagent.errors import Unavailable, Unknown
+from fdagent.fleet import look, presence, records, sweep
 from fdagent.fleet.look import Me
 from fdagent.fleet.mailbox import Mailbox, Patience, job_key
-from fdagent.fleet.presence import Presence, Standing
+from fdagent.fleet.presence import Presence, Standing, agent_key
 from fdagent.fleet.records import cancel_key, dump, parser, request_key, status_key
 from fdagent.fleet.serving import Serving
 from fdagent.fleet.slots import Posting
@@ -27,6 +30,7 @@ from fdagent.project.load import load_project
 from fdagent.project.scaffold import write_scaffold
 from fdagent.queue.db import Database
 from fdagent.queue.jobs import Jobs, Worker
+from fdagent.stores.cell import StoreCell
 from fdagent.stores.memory import MemoryStore
 from fdagent.work.requesthold import RequestHold
 from fdagent.work.runner import Agent as Runs
@@ -34,6 +38,7 @@ from fdagent.work.runner import End
 from fdagent.work.worker import Retry, Work
 from models.agent import AgentRecord, AgentState
 from models.agent import Pipeline as Told
+from models.lease import Lease
 from models.liveness import default_span_seconds, grace_for
 from models.slot import DAY, Request
 from models.status import Status
@@ -54,13 +59,50 @@ def project():
         return load_project(Path(folder))
 
 
-@functools.lru_cache(1000)
+@functools.cache
+def reader(kind):
+    """The production parser of a kind of record; its answers are remembered, as all agents here read the same bytes."""
+    return functools.lru_cache(200)(parser(kind))
+
+
 def read_status(body: bytes | None) -> Status | None:
-    """A status from its bytes; the production parser's answer, remembered, as all agents here read the same bytes."""
-    return None if body is None else parser(Status)(body)
+    return None if body is None else reader(Status)(body)
 
 
-read_request, read_agent = (functools.lru_cache(1000)(parser(kind)) for kind in (Request, AgentRecord))
+@contextlib.contextmanager
+def reading_once():
+    """Within it, whatever reads a record goes by `reader`; for a long run, which reads each version a dozen times."""
+
+    def agent_cell(store, name):
+        return StoreCell(store, agent_key(name), reader(AgentRecord), dump)
+
+    for kind in (AgentRecord, Lease, Request, Status):
+        reader(kind).cache_clear()  # what was read by code that was different then
+    with contextlib.ExitStack() as stack:
+        for module in (records, look, sweep):
+            stack.enter_context(mock.patch.object(module, "parser", reader))
+        stack.enter_context(mock.patch.object(presence, "agent_cell", agent_cell))
+        yield
+
+
+class Queue(Database):
+    """An agent's queue in memory. What was asked of the very same rows is answered as it was; no transaction is."""
+
+    @classmethod
+    def empty(cls) -> "Queue":
+        queue = cls.over(sqlite3.connect(":memory:", isolation_level=None))
+        queue._asked = functools.lru_cache(100)(lambda changes, sql, values: super(Queue, queue).rows(sql, *values))
+        return queue
+
+    @property
+    def changes(self) -> int:
+        """Another number after each change of a row."""
+        return self._connection.total_changes
+
+    def rows(self, sql, *values):
+        if self._connection.in_transaction:
+            return super().rows(sql, *values)
+        return self._asked(self.changes, sql, values)
 
 
 @dataclass
@@ -210,9 +252,11 @@ class Agent:
         self.view = View(fleet.store, self.clock, fleet.true)
         self.project, self.promoted = project(), project().metadata_version
         self.boots = 0
+        self._serving: Serving | None = None
+        self._counted: tuple | None = None
         self.log: list[tuple] = []
         self.audit: list = []
-        self.database = Database.over(sqlite3.connect(":memory:", isolation_level=None))
+        self.database = Queue.empty()
         self.start()
 
     def start(self) -> None:
@@ -242,7 +286,7 @@ class Agent:
             self.env,
             self.view,
             Me(self.name, self.instance, f"host-{self.name}"),
-            lambda: Serving(self.env, self.pipeline, self.project, self.promoted),
+            self.serving,
             lambda: self.presence.standing is Standing.PRESENT,
             self.free,
             lambda: self.stopping,
@@ -254,11 +298,11 @@ class Agent:
             lambda: None,
             self.audit.append,
         )
-        look = self.mailbox.look
+        seen = self.mailbox.look
         for folder, parse in (
-            (look._requests, read_request),
-            (look._statuses, read_status),
-            (look._agents, read_agent),
+            (seen._requests, reader(Request)),
+            (seen._statuses, reader(Status)),
+            (seen._agents, reader(AgentRecord)),
         ):
             folder.parse = parse
         self.posting = Posting(
@@ -291,7 +335,7 @@ class Agent:
             assert self.jobs.get(job.id).state != "running"
 
     def wiped(self) -> None:
-        self.database = Database.over(sqlite3.connect(":memory:", isolation_level=None))
+        self.database = Queue.empty()
         self.start()
 
     def say(self, sentence: str) -> None:
@@ -319,8 +363,19 @@ class Agent:
             ),
         )
 
+    def serving(self) -> Serving:
+        """The same object while nothing of it changes, so that what it has resolved is kept."""
+        now = Serving(self.env, self.pipeline, self.project, self.promoted)
+        if now != self._serving:
+            self._serving = now
+        return self._serving
+
     def free(self) -> int:
-        return self.concurrency - len(self.jobs.running()) - self.jobs.due([self.env], self.concurrency + 1)
+        seen = self.database, self.database.changes
+        if seen != self._counted:
+            self._counted = seen
+            self._run, self._wait = len(self.jobs.running()), self.jobs.next_due() is not None
+        return self.concurrency - self._run - (self.jobs.due([self.env], self.concurrency + 1) if self._wait else 0)
 
     def beat(self) -> None:
         self.beat_at = self.clock.elapsed()

@@ -6,21 +6,37 @@ all goes well polls are further apart. What is checked is in `Watch` and `World.
 line that replays it.
 """
 
+import functools
 import gc
 import heapq
 import itertools
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 
 from engine.memory_table import MemoryTable, Rows
-from fleet_kit import ALL, BASE, BEAT, LOST, POLL, STALE, TABLES, Agent, Attempt, Fleet, Time, hourly, read_status
+from fleet_kit import (
+    ALL,
+    BASE,
+    BEAT,
+    LOST,
+    POLL,
+    STALE,
+    TABLES,
+    Agent,
+    Attempt,
+    Fleet,
+    Time,
+    hourly,
+    read_status,
+    reading_once,
+)
 
 from fdagent.engine.landing import AlreadyDone, land
 from fdagent.errors import Conflict, FdagentError, GaveUp, HandedOver, StoodDown, TableBusy, Unavailable, Unknown
 from fdagent.fleet.mailbox import keys_of
 from fdagent.fleet.presence import Standing
 from fdagent.fleet.records import lease_key, parser
-from fdagent.ports import Note
+from fdagent.ports import Entry, Note
 from fdagent.stores.memory import MemoryStore
 from fdagent.stores.sightings import Sightings
 from fdagent.work.leases import Holder, TableLease
@@ -65,32 +81,41 @@ class Violation(AssertionError):
 
 
 class Watch(MemoryStore):
-    """The control root, which tells the world of each change."""
+    """The control root, which tells the world of each change. It lists whole folders, without the ages of records."""
 
     world: "World"
 
     def __init__(self, clock) -> None:
         super().__init__(clock)
-        self.listed: dict = {}
+        self.listed: dict[str, tuple[Entry, ...]] = {}
+        self.entries: defaultdict[str, dict[str, Entry]] = defaultdict(dict)
 
     def list(self, prefix):
         """The very same answer as before where nothing has changed, as a local folder gives it."""
         if prefix not in self.listed:
-            self.listed[prefix] = super().list(prefix)
+            self.listed[prefix] = tuple(entry for _, entry in sorted(self.entries[prefix].items()))
         return self.listed[prefix]
 
     def write(self, key, body, condition):
-        old = self.read(key)
+        old = self._kept.get(key)
         etag = super().write(key, body, condition)
-        self.listed.pop(key.partition("/")[0] + "/", None)
+        self._changed(key, Entry(key, etag, None, len(body)))
         self.world.wrote(key, None if old is None else old.body, body)
         return etag
 
     def delete(self, key, condition):
-        old = self.read(key)
+        old = self._kept.get(key)
         super().delete(key, condition)
-        self.listed.pop(key.partition("/")[0] + "/", None)
+        self._changed(key, None)
         self.world.wrote(key, old.body, None)
+
+    def _changed(self, key, entry):
+        folder = key[: key.rindex("/") + 1]
+        self.listed.pop(folder, None)
+        if entry is None:
+            del self.entries[folder][key]
+        else:
+            self.entries[folder][key] = entry
 
 
 class Node:
@@ -161,8 +186,8 @@ class World:
         off = self.random.choice([0.0, 0.0, HOUR, -HOUR, self.random.uniform(-7200, 7200)])
         agent = self.fleet.agent(name, ALL, off=off, max_attempts=MAX_HOLDS, schedules=[hourly()], keep_days=1)
         node = Node(agent)
-        agent.view.fault = lambda call, key: self._fault(node, call, key)
-        agent.view.before = lambda call, key: self._race(node, call, key)
+        agent.view.fault = functools.partial(self._fault, node)
+        agent.view.before = functools.partial(self._race, node)
         change = agent.view._change
 
         def watched(call, key, do):
@@ -196,22 +221,26 @@ class World:
             Violation: A property does not hold; the text says how to replay it.
         """
         try:
-            end = BASE + self.slots * HOUR
-            self._plan_faults()
             gc.disable()
-            while self.time.now < end:
-                self._round(end)
-            self.calm = True
-            for node in self.nodes:
-                self._heal(node)
-            while self.time.now < end + 30 * HOUR and (self.open or self.time.now < end + HOUR):
-                self._round(end + 30 * HOUR)
+            with reading_once():
+                self._all()
             self._judge()
         except Exception as err:
             replay = f'python -m tests.soak --replay "fleet@{self.seed}/{self.slots}/{self.rate:g}"'
             raise Violation(f"{err}\n{replay}") from err
         finally:
             gc.enable()
+
+    def _all(self) -> None:
+        end = BASE + self.slots * HOUR
+        self._plan_faults()
+        while self.time.now < end:
+            self._round(end)
+        self.calm = True
+        for node in self.nodes:
+            self._heal(node)
+        while self.time.now < end + 30 * HOUR and (self.open or self.time.now < end + HOUR):
+            self._round(end + 30 * HOUR)
 
     def _round(self, end: float) -> None:
         now = self.time.now
