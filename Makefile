@@ -18,7 +18,7 @@ demo: $(VENV)/.run
 test: ready
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-# What takes minutes, run by CI after the tests: kills, a soak of one minute, torture, 500 hours of thirty fleets, the
+# What takes minutes, run by CI after the tests: kills, a soak of one minute, torture, 1,000 hours of thirty fleets, the
 # largest scopes of the world and its mutants, the whole year of the demo's data.
 long: ready
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --ignore tests/takeover

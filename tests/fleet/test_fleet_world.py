@@ -5,7 +5,7 @@ import pytest
 
 SEEDS, SLOTS = 10, 40
 """Runs in which nearly every hour something goes wrong."""
-LONG_SEEDS, LONG_SLOTS, RATE = 30, 500, 0.2
+LONG_SEEDS, LONG_SLOTS, RATE = 30, 1000, 0.2
 """Runs as long as a person would wait for the next fault."""
 
 
