@@ -14,22 +14,8 @@ import random
 from collections import Counter, defaultdict
 
 from engine.memory_table import MemoryTable, Rows
-from fleet_kit import (
-    ALL,
-    BASE,
-    BEAT,
-    LOST,
-    POLL,
-    STALE,
-    TABLES,
-    Agent,
-    Attempt,
-    Fleet,
-    Time,
-    hourly,
-    read_status,
-    reading_once,
-)
+from fleet_kit import ALL, BASE, BEAT, LOST, POLL, STALE, TABLES, Agent, Attempt, Fleet, hourly
+from fleet_ports import Time, read_status, reading_once
 
 from fdagent.engine.landing import AlreadyDone, land
 from fdagent.errors import Conflict, FdagentError, GaveUp, HandedOver, StoodDown, TableBusy, Unavailable, Unknown
