@@ -1,4 +1,4 @@
-"""What stands in for the ports of the agents of one process: clocks, ids, the store as one machine reaches it, the queue.
+"""What stands in for the ports of simulated agents: clocks, ids, the store as one machine reaches it, the queue.
 
 Each clock is made of the world's time. Reading asks the production parsers, but of the same bytes only once, for all
 agents here read them; a queue is asked only once for the same rows.
