@@ -10,7 +10,8 @@ from fdagent.fleet.records import parser
 from models.agent import AgentRecord, AgentState
 
 from .process import Call, Me, Violation
-from .state import Monitor, State
+from .scope import Monitor
+from .state import State
 
 KEY = "agents/etl.json"
 TICK = 30.0

@@ -8,7 +8,8 @@ from typing import Self
 
 from .process import DONE, Violation
 from .replay import line
-from .state import Scope, State, World
+from .scope import Scope
+from .state import State, World
 
 
 class Walk:

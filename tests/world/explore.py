@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from .process import Violation
 from .replay import line
-from .state import Scope, State, World
+from .scope import Scope
+from .state import State, World
 
 
 @dataclass(slots=True)

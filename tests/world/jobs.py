@@ -17,7 +17,8 @@ from models.step import Refusal
 from .landing import landing
 from .ports import rows_of as contents
 from .process import Me, Violation
-from .state import BASE, Machine, Monitor, State
+from .scope import BASE, Machine, Monitor
+from .state import State
 
 TICK = 3.0
 SPAN = 6.0

@@ -11,7 +11,8 @@ from fdagent.engine.landing import AlreadyDone, Landed, land
 from fdagent.ports import Note
 
 from .process import Duty, Me, Violation
-from .state import Monitor, State
+from .scope import Monitor
+from .state import State
 from .tables import Pin, Rows
 
 SOURCE = frozenset({"source1"})

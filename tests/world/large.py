@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from . import jobs, mailbox, slots
+from .scope import Scope
 from .scopes import (
     REQUEST,
     SCOPES,
@@ -15,7 +16,6 @@ from .scopes import (
     requests,
     working,
 )
-from .state import Scope
 
 _RETRY, _SWEEP = SCOPES["request-retry"], SCOPES["request-sweep-both"]
 LARGE: dict[str, Scope] = {

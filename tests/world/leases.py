@@ -9,7 +9,8 @@ from fdagent.work.leases import Holder, TableLease
 from models.place import process_gone
 
 from .process import Me, Violation
-from .state import Monitor, State
+from .scope import Monitor
+from .state import State
 
 SPAN = 6.0
 TICK = 3.0

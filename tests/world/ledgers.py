@@ -14,7 +14,8 @@ from models.ledger import Ledger, LedgerFacts, newest, stands
 from models.step import Refusal
 
 from .process import Me, Violation
-from .state import Monitor, State
+from .scope import Monitor
+from .state import State
 
 KEY = "incidents/incidents.json"
 WORKLOAD = "silver.orders"

@@ -32,9 +32,11 @@ from models.slot import DAY, Request
 from models.status import FINAL, Status
 from models.wish import Wish
 
+from .calls import Kept
 from .landing import landing
 from .process import Call, Me, Violation
-from .state import BASE, Kept, Monitor, State
+from .scope import BASE, Monitor
+from .state import State
 
 ID = "r1"
 STATUS, REQUEST_FILE, CANCEL_FILE = status_key(ID), request_key(ID), cancel_key(ID)

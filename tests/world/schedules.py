@@ -28,7 +28,8 @@ from models.job import JobFacts
 from .drive import Walk
 from .freeze import Port
 from .process import Me, Program, Violation
-from .state import BASE, Machine, Monitor, Scope, State
+from .scope import BASE, Machine, Monitor, Scope
+from .state import State
 
 TABLES = ("job", "run_row", "schedule", "due")
 INTERVAL = 60.0

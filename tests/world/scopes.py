@@ -12,7 +12,7 @@ from models.status import RequestState, Status
 from . import agents, jobs, leases, ledgers, mailbox, slots, whole
 from .landing import OneEffect, lands
 from .process import Duty, Program
-from .state import BASE, Machine, Scope
+from .scope import BASE, Machine, Scope
 
 SCOPES: dict[str, Scope] = {}
 TWO, THREE = "ab", "abc"

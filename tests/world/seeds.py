@@ -11,8 +11,8 @@ from dataclasses import replace
 from .drive import Walk
 from .process import Violation
 from .replay import line
+from .scope import Machine, Scope
 from .scopes import SCOPES, WALKS
-from .state import Machine, Scope
 
 LONGER = 4
 """How much longer than a search faults go on."""

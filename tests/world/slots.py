@@ -9,7 +9,8 @@ from fdagent.fleet.slots import Posting
 from models.slot import Request, slot_deadline, slot_id
 
 from .process import Call, Me, Violation
-from .state import BASE, Monitor, State
+from .scope import BASE, Monitor
+from .state import State
 
 MINUTES = 60
 INTERVAL = MINUTES * 60.0

@@ -21,21 +21,18 @@ A choice is a word, and a run is a list of words:
     a!clone      a's machine is copied while it runs
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fdagent.errors import Conflict, Unavailable, Unknown
-from fdagent.ports import Absent, Blob, Entry
+from fdagent.errors import Unavailable, Unknown
 
-from .ports import EMPTY, Contents, SharedSqlite
-from .process import DONE, Call, Fails, Node, Program, Root, Violation
+from .calls import READS, Calls, Kept
+from .ports import EMPTY, SharedSqlite
+from .process import DONE, Call, Fails, Node, Root
+from .scope import Machine, Monitor, Scope
 from .tables import Log
 
-BASE = 1_800_000_000.0
-"""The wall clock at the world's time 0: 2027-01-15T08:00:00Z."""
 CHANGES = frozenset({"write", "delete", "commit"})
-READS = frozenset({"read", "list", "open", "author"})
 STALE = frozenset({"list", "open"})
 FAULTS_OF: Mapping[str, frozenset[str]] = {
     "lost": CHANGES,
@@ -71,24 +68,6 @@ INSTANT = frozenset(
 )
 
 
-class Kept(NamedTuple):
-    """One record in the store."""
-
-    body: bytes
-    etag: str
-    at: float
-
-
-class Machine(NamedTuple):
-    """One machine: how its clocks differ from the world's, where its processes are, and its queue."""
-
-    elapsed: float = 0.0
-    wall: float = 0.0
-    rate: float = 1.0
-    place: str = ""
-    rows: Contents = EMPTY
-
-
 class Proc(NamedTuple):
     """One process: its node (None: it is dead), which start it is, the ids drawn at one moment, and until when it sleeps or
     stands still."""
@@ -108,73 +87,6 @@ class Flight(NamedTuple):
 
     by: str
     call: Call
-
-
-class Monitor:
-    """A property. `check` is asked after every choice, `asked` when a process comes to wait in a call, `wrote` at every change of a record, `told` when a process says
-    something, `rest` where nothing may happen any more; each raises Violation."""
-
-    def check(self, state: "State") -> None: ...
-
-    def asked(self, state: "State", name: str, call: Call) -> None: ...
-
-    def told(self, state: "State", name: str, what: str, about: tuple[Any, ...]) -> None: ...
-
-    def wrote(self, state: "State", key: str, old: bytes | None, new: bytes | None) -> None: ...
-
-    def rest(self, state: "State") -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a world contains and what may happen in it.
-
-    Args:
-        name: For replay lines.
-        programs: The processes.
-        faults: Which faults, by the words above; each use takes one from `budget`.
-        tick: How far one `tick` goes, in seconds; 0: time stands still.
-        until: No tick goes beyond.
-        lands: Nothing that is on its way arrives later: what it does must have time to end.
-        lockstep: Time goes on only when everybody sleeps or has stalled; else at any moment.
-        boots: How often a process may start.
-        foreign, cleans: How often anybody may commit to, and clean, each table.
-        records: What is in the store at first.
-        constant: Key prefixes that nobody writes here: reading them is no choice.
-        jump, pause: How far a wall clock jumps, and how long a pause lasts, in seconds.
-        clones: Whose process may be copied, as it is, into which one that has ended (searches only).
-        by_itself: What happens at each tick, such as the beats of live agents.
-        ended: Where given, every state must have a way to a state of which this is true.
-        sometimes: What must have been seen by the end of a search or a long run.
-        real_time: Sleeps last as long as they say and records have ages, as seeded runs want it; a search leaves both out,
-            for they only make states differ.
-        limit: The most states of an exhaustive search; reaching it is a failure.
-    """
-
-    name: str
-    programs: tuple[Program, ...]
-    monitors: tuple[Monitor, ...] = ()
-    faults: frozenset[str] = frozenset({"late", "twice", "crash", "sent"})
-    budget: int = 1
-    tick: float = 0.0
-    until: float = 0.0
-    lands: float = float("inf")
-    lockstep: bool = False
-    boots: int = 2
-    foreign: int = 0
-    cleans: int = 0
-    records: Mapping[str, bytes] = field(default_factory=dict)
-    tables: tuple[str, ...] = ()
-    machines: Mapping[str, Machine] = field(default_factory=dict)
-    constant: tuple[str, ...] = ()
-    jump: float = 0.0
-    pause: float = 0.0
-    clones: Mapping[str, str] = field(default_factory=dict)
-    by_itself: Callable[["State"], None] = lambda _: None
-    ended: Callable[["State"], bool] | None = None
-    sometimes: frozenset[str] = frozenset()
-    real_time: bool = False
-    limit: int = 200_000
 
 
 class World:
@@ -214,20 +126,7 @@ class World:
         self._sqlite.inner.close()
 
 
-class _Look:
-    """The clock by which a belief is asked from outside: one machine's, at one moment."""
-
-    def __init__(self, machine: Machine, now: float) -> None:
-        self._machine, self._now = machine, now
-
-    def elapsed(self) -> float:
-        return self._machine.elapsed + self._now * self._machine.rate
-
-    def wall(self) -> float:
-        return BASE + self._machine.wall + self._now * self._machine.rate
-
-
-class State:
+class State(Calls):
     """One moment. `copy` before `take` to keep it."""
 
     __slots__ = (
@@ -469,163 +368,6 @@ class State:
             return self.world.alone[name]
         return call[0] in {"read", "list"} and call[1].startswith(self.world.scope.constant or "\0")
 
-    # ---- what a call means
-
-    def _machine(self, name: str) -> Machine:
-        return self.machines[self.world.programs[name].machine]
-
-    def look(self, name: str) -> _Look:
-        """The clocks that a process sees, now."""
-        return _Look(self._machine(name), self.now)
-
-    def _perform(self, name: str, call: Call) -> Any:
-        """Carry a call out; its answer."""
-        kind = call[0]
-        if kind in READS:
-            return self._read(call, self.records, self.tables)
-        try:
-            return getattr(self, "_do_" + kind.replace(" ", "_"))(name, *call[1:])
-        except Conflict:
-            return Fails(Conflict)
-
-    def _read(self, call: Call, records: Mapping[str, Kept], tables: Mapping[str, Log]) -> Any:
-        kind, key = call[0], call[1]
-        if kind == "list":
-            found = sorted((name, kept) for name, kept in records.items() if name.startswith(key))
-            return tuple(Entry(name, kept.etag, self._age(kept), len(kept.body)) for name, kept in found)
-        if kind == "read":
-            kept = records.get(key)
-            return None if kept is None else Blob(kept.body, kept.etag, self._age(kept))
-        return tables[key].newest if kind == "open" else tables[key].author(call[2], call[3])
-
-    def _age(self, kept: Kept) -> float | None:
-        return self.now - kept.at if self.world.scope.real_time else None
-
-    def _do_write(self, _: str, key: str, body: bytes, condition: Any) -> str:
-        self._judge(key, condition)
-        number = self.etags[key] = self.etags.get(key, 0) + 1
-        self._record(key, Kept(body, f"{key}#{number}", self.now if self.world.scope.real_time else 0.0))
-        return self.records[key].etag
-
-    def _do_delete(self, _: str, key: str, condition: Any) -> None:
-        self._judge(key, condition)
-        self._record(key, None)
-
-    def _judge(self, key: str, condition: Any) -> None:
-        kept = self.records.get(key)
-        if (kept is not None) if isinstance(condition, Absent) else (kept is None or kept.etag != condition.etag):
-            raise Conflict("Another version is there.")
-
-    def _record(self, key: str, new: Kept | None) -> None:
-        if key.startswith(self.world.scope.constant or "\0"):
-            raise Violation(f"{key} was written, though this scope says that nobody does")
-        old = self.records.get(key)
-        self.earlier = (self.records, self.tables)
-        self.records = {name: kept for name, kept in self.records.items() if name != key}
-        if new is not None:
-            self.records[key] = new
-            self.records = dict(sorted(self.records.items())) if self.world.branching else self.records
-        for monitor in self.world.scope.monitors:
-            monitor.wrote(self, key, old.body if old else None, new.body if new else None)
-
-    def _table(self, name: str, log: Log) -> None:
-        self.earlier = (self.records, self.tables)
-        self.tables = self.tables | {name: log}
-
-    def _do_commit(self, _: str, table: str, base: int, change: Any, note: Any) -> None:
-        self._table(table, self.tables[table].commit(base, change, note))
-
-    def _do_put(self, _: str, table: str, file: str) -> None:
-        self.tables = self.tables | {table: self.tables[table].put(file)}
-
-    def _do_discard(self, _: str, table: str, files: Sequence[str]) -> None:
-        self.tables = self.tables | {table: self.tables[table].discard(tuple(files))}
-
-    def _do_wall(self, name: str) -> float:
-        return self.look(name).wall()
-
-    def _do_elapsed(self, name: str) -> float:
-        return self.look(name).elapsed()
-
-    def _do_offset(self, name: str) -> float:
-        return BASE + self.now - self.look(name).wall()
-
-    def _do_sleep(self, name: str, _: float) -> None:
-        self.procs[name] = self.procs[name]._replace(wake=0.0)
-
-    def _do_id(self, name: str) -> str:
-        # By the moment and a count within it, so that how many were drawn before makes no two states differ.
-        proc = self.procs[name]
-        count = proc.ids[1] + 1 if proc.ids[0] == self.now else 1
-        self.procs[name] = proc._replace(ids=(self.now, count))
-        return f"{name}{proc.boot}x{int(self.now * 1000):x}-{count:x}"
-
-    def _do_fraction(self, _: str) -> float:
-        return 0.5
-
-    def _do_place(self, name: str) -> str:
-        return self._machine(name).place
-
-    def pid(self, name: str) -> int:
-        """The process id of a start."""
-        return 10_000 * (1 + list(self.procs).index(name)) + self.procs[name].boot
-
-    def _do_pid(self, name: str) -> int:
-        return self.pid(name)
-
-    def _do_started_at(self, name: str, pid: int) -> float | None:
-        here = self._machine(name).place
-        for other, proc in self.procs.items():
-            if self._machine(other).place == here and self.pid(other) == pid and proc.node is not None:
-                return None if proc.node.call is DONE else float(pid)
-        return None
-
-    def _do_start(self, name: str) -> int | None:
-        """A process of this one starts; None: all that there may be are running."""
-        for other, program in self.world.programs.items():
-            proc = self.procs[other]
-            if program.parent == name and (proc.node is None or proc.node.call is DONE):
-                self.ghost["started", other] = self.procs[name].boot
-                self._boot(other, proc.boot + 1)
-                return self.pid(other)
-        return None
-
-    def _do_started_by(self, name: str) -> int:
-        """Which start of its parent started it."""
-        boot: int = self.ghost["started", name]
-        return boot
-
-    def _do_orphaned(self, name: str) -> bool:
-        parent = self.procs[self.world.programs[name].parent]
-        return parent.node is None or parent.boot != self.ghost["started", name]
-
-    def _do_kill(self, _: str, pid: int) -> None:
-        for other in self.procs:
-            if self.pid(other) == pid and self.procs[other].node is not None:
-                self._kill(other)
-
-    def _do_change(self, name: str) -> int:
-        return self.world.number(self._machine(name).rows)
-
-    def _do_duty(self, *_: Any) -> None: ...
-
-    def _do_saw(self, _: str, what: str) -> None:
-        self.world.seen.add(what)
-
-    def _do_tell(self, name: str, what: str, *about: Any) -> None:
-        for monitor in self.world.scope.monitors:
-            monitor.told(self, name, what, about)
-
-    def _do_transaction(self, name: str) -> Contents:
-        return self._machine(name).rows
-
-    def _do_query(self, name: str) -> Contents:
-        return self._machine(name).rows
-
-    def _do_stored(self, name: str, rows: Contents) -> None:
-        machine = self.world.programs[name].machine
-        self.machines[machine] = self.machines[machine]._replace(rows=rows)
-
     # ---- what monitors ask
 
     def believers(self) -> dict[str, list[str]]:
@@ -639,4 +381,4 @@ class State:
         return found
 
 
-__all__ = ["BASE", "Kept", "Machine", "Monitor", "Scope", "State", "World", "replace"]
+__all__ = ["State", "World"]

@@ -17,8 +17,8 @@ from models.status import RequestFacts
 from tests.world import agents, leases, ledgers, mailbox
 from tests.world.drive import Walk
 from tests.world.process import Program
+from tests.world.scope import BASE
 from tests.world.scopes import SCOPES
-from tests.world.state import BASE
 from tests.world.tables import Pin
 
 NUMBERS = [

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from tests.world import mailbox, whole
 from tests.world.drive import Walk
+from tests.world.scope import Machine
 from tests.world.scopes import whole_agents
-from tests.world.state import Machine
 
 MOST = 5000
 

@@ -38,7 +38,8 @@ from .freeze import Port
 from .jobs import rows_of
 from .landing import landing
 from .process import Me, Violation
-from .state import BASE, State
+from .scope import BASE
+from .state import State
 
 TICK = 10.0
 BEAT = 30.0
