@@ -186,14 +186,19 @@ class _Land(Generic[S, C]):
         self.computed += 1
         return _Flying(change, attempt_id, version)
 
-    def write(self, version: S, plan: _Flying[S, C] | Prepare) -> None:  # noqa: ARG002  # a plan knows its own base
-        """Send it; whatever the answer, only the next read tells."""
+    def write(
+        self,
+        version: S,  # noqa: ARG002  # a plan knows its own base
+        plan: _Flying[S, C] | Prepare,
+    ) -> Done[Landing[C]] | None:
+        """Send it; whatever the answer, only a read tells. The pause before it is left out after a good answer."""
         if isinstance(plan, Prepare):
             plan.apply()
-            return
+            return None
         self.still_mine()
         self.flying = plan
         self.table.commit(plan.base, plan.change, self.note(plan.attempt_id))
+        return self.own(self.read(), unclear=False)
 
     def _drop(self) -> None:
         """Discard the files of an attempt that can't land any more: the version it wanted is taken."""

@@ -61,6 +61,14 @@ def test_an_undisturbed_change_lands_in_one_commit():
     assert (answer.version, answer.attempt_id, table.commits, effects(table)) == (1, "a1", 1, 1)
 
 
+def test_only_an_answer_that_was_not_a_good_one_is_followed_by_a_pause():
+    clock = FakeClock()
+    Writer(MemoryTable()).go(clock=clock)
+    assert clock.slept == []
+    Writer(MemoryTable(plan=["lost"])).go(clock=clock)
+    assert len(clock.slept) == 1
+
+
 def test_a_second_run_of_the_same_run_key_writes_nothing_and_names_the_author():
     table = MemoryTable()
     Writer(table).go()
