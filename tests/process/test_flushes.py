@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,16 @@ def test_rows_of_many_jobs_go_as_one_append(site, flusher):
     once_each(site, [f"j{n}" for n in range(7)])
     flusher.flush()
     assert appends(site) == 1
+
+
+def test_a_worker_that_goes_from_job_to_job_appends_once_in_two_seconds_and_at_the_end(site):
+    site.deliver()
+    asked = [site.ask("bronze.orders") for _ in range(12)]
+    started = time.monotonic()
+    site.run()
+    assert appends(site) <= 1 + (time.monotonic() - started) / BUSY_SECONDS
+    assert sorted(row.job_id for row in site.log()) == asked
+    assert site.unflushed() == 0
 
 
 def test_rows_beyond_a_batch_are_other_appends_of_the_same_flush(site, flusher, monkeypatch):
