@@ -2,8 +2,8 @@
 
 Guarantees: what freezes equal is equal in every field; a type it does not know is an error, never skipped, so nothing
 that a process remembers is left out of a comparison. (The order of a mapping is left out: what production code keeps in
-order matters only where a bound drops the oldest, far beyond any scope here.) Ports, functions and the queue are skipped:
-they are the same for a process's whole life, and what the queue holds is the machine's.
+order matters only where a bound drops the oldest, far beyond any scope here.) Ports, functions, classes and the queue are
+skipped: they are the same for a process's whole life, and what the queue holds is the machine's.
 """
 
 from collections import deque
@@ -43,7 +43,7 @@ def freeze(value: Any) -> Any:
 def _freeze(value: Any) -> Any:
     if isinstance(value, Enum | PurePath):
         return str(value)
-    if isinstance(value, Port | FunctionType | MethodType | Jobs):
+    if isinstance(value, Port | FunctionType | MethodType | type | Jobs):
         return None
     if isinstance(value, Mapping):
         return frozenset((freeze(key), freeze(inner)) for key, inner in value.items())

@@ -69,8 +69,8 @@ INSTANT = frozenset(
 
 
 class Proc(NamedTuple):
-    """One process: its node (None: it is dead), which start it is, the ids drawn at one moment, and until when it sleeps or
-    stands still."""
+    """One process: its node (None: it is dead), which start it is, the ids drawn at one moment, and until when it
+    sleeps or stands still."""
 
     node: Node | None
     boot: int = 0
