@@ -3,6 +3,8 @@
 import inspect
 
 import pytest
+import test_poll_files as files
+import test_poll_holders as holders
 import test_polls as polls
 import test_posting as posting
 import test_reconcile as reconcile
@@ -26,7 +28,7 @@ MUTANTS = [
     ),
     (
         Mutant("a worker does not stand down", HOLD, "        if not self._mine(status):\n", "        if False:\n", ()),
-        (polls.test_a_worker_stands_down_at_its_next_read_or_write_of_the_status, {"how": "taken over"}),
+        (holders.test_a_worker_stands_down_at_its_next_read_or_write_of_the_status, {"how": "taken over"}),
     ),
     (
         Mutant(
@@ -79,7 +81,7 @@ MUTANTS = [
             "self._job(request_id), serving, fresh=False)",
             (),
         ),
-        (polls.test_a_takeover_is_judged_on_a_record_read_right_before_it, {}),
+        (holders.test_a_takeover_is_judged_on_a_record_read_right_before_it, {}),
     ),
     (
         Mutant(
@@ -101,7 +103,7 @@ MUTANTS = [
             "        self._delete(SLOT, StoreCell(self.store, key, _any_request, dump), key, lambda _: facts)\n",
             (),
         ),
-        (polls.test_what_ended_long_ago_is_swept_request_first_then_wish_then_status, {}),
+        (files.test_what_ended_long_ago_is_swept_request_first_then_wish_then_status, {}),
     ),
     (
         Mutant(
@@ -134,7 +136,7 @@ MUTANTS = [
             'when_free=serving.pipeline.claim == "when_free"',
             (),
         ),
-        (polls.test_a_retry_that_finds_no_worker_is_offered, {"claim": "always"}),
+        (holders.test_a_retry_that_finds_no_worker_is_offered, {"claim": "always"}),
     ),
     (
         Mutant(
@@ -164,7 +166,7 @@ MUTANTS = [
             "return all(",
             (),
         ),
-        (polls.test_nothing_is_rejected_while_an_agents_record_cannot_be_read, {}),
+        (holders.test_nothing_is_rejected_while_an_agents_record_cannot_be_read, {}),
     ),
     (
         Mutant(
@@ -174,7 +176,7 @@ MUTANTS = [
             "and not self.stopping()",
             (),
         ),
-        (polls.test_an_agent_whose_record_names_another_start_takes_nothing, {}),
+        (holders.test_an_agent_whose_record_names_another_start_takes_nothing, {}),
     ),
 ]
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from fleet_kit import ALL, BASE, LOST, Fleet, hourly
+from fleet_kit import ALL, BASE, LOST, hourly
 
 from fdagent.config.schedules import Schedule
 from fdagent.errors import ConfigError, HandedOver, Unavailable
@@ -12,11 +12,6 @@ from fdagent.fleet.slots import slot_at
 from models.slot import Request
 
 HOUR = 3600.0
-
-
-@pytest.fixture
-def fleet():
-    return Fleet()
 
 
 def names(fleet):

@@ -11,25 +11,6 @@ from models.job import JobFacts
 from models.status import RequestState
 
 
-@pytest.fixture
-def fleet():
-    return Fleet()
-
-
-@pytest.fixture
-def a(fleet):
-    agent = fleet.agent("etl-01")
-    agent.tick()
-    return agent
-
-
-@pytest.fixture
-def b(fleet):
-    agent = fleet.agent("etl-02")
-    agent.tick()
-    return agent
-
-
 def held(fleet, a, name="r1", **fields):
     fleet.post(name, **fields)
     a.tick()
