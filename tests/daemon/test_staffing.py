@@ -5,6 +5,7 @@ from duty_kit import FakeCrew, JumpClock, Queue, Told
 
 from fdagent.daemon.duties import (
     CRASHES_A_MINUTE,
+    ROWS_SECONDS,
     SLOW_START_SECONDS,
     STALLED_SECONDS,
     STARTS_A_TICK,
@@ -297,6 +298,25 @@ def test_an_idle_daemon_does_not_read_the_queue(queue, crew, clock, monkeypatch)
     queue.ask()
     duty.tick()
     assert reads[-1] == clock.now, "at once when something has changed"
+
+
+def test_rows_that_wait_get_a_second_worker_only_where_the_first_one_does_not_bring_them(queue, crew):
+    duty = staffing(queue, crew, concurrency=2)
+    queue.ask("j1")
+    queue.ask("long")
+    duty.tick()
+    crew.workers.pop("etl-01/2")
+    first, long = queue.claim(pid=501), queue.claim(pid=501)
+    queue.other.finish(first, "succeed", JobFacts(), rows=('{"row": 1}',))
+    for _ in range(int(ROWS_SECONDS) - 1):
+        duty.tick()
+        queue.clock.now += 1
+    assert crew.started == ["etl-01/1", "etl-01/2"]
+    for _ in range(3):
+        duty.tick()
+        queue.clock.now += 1
+    assert crew.started == ["etl-01/1", "etl-01/2", "etl-01/2"]
+    assert long.pid == crew.workers["etl-01/1"]
 
 
 def test_workers_are_told_what_changed_and_nothing_twice(crew):
