@@ -224,7 +224,7 @@ _PLAIN: dict[Any, Kind] = {str: TEXT, int: WHOLE, float: NUMBER, bool: FLAG, Any
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """A declared type taken apart, once: its kind, the type without its `| None`, and what a list or map of it holds."""
+    """A declared type taken apart: its kind, the type without its `| None`, and what a list or map of it holds."""
 
     kind: Kind
     inner: Any
