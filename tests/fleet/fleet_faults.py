@@ -5,6 +5,7 @@ Each hits an hour or a call by the world's chance alone, so a seed always brings
 """
 
 import functools
+from collections import deque
 
 from fleet_ground import BASE, HOUR, Ground, Node
 
@@ -19,6 +20,7 @@ class Faults(Ground):
     def _reach(self, node: Node) -> None:
         """Let what this machine asks of the store go wrong."""
         view = node.agent.view
+        view.calls = deque(maxlen=0)  # nobody asks for them, and a thousand hours have many
         view.fault = functools.partial(self._fault, node)
         view.before = functools.partial(self._race, node)
         change = view._change
