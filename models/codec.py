@@ -7,7 +7,6 @@ sorted keys, two-space indent, UTF-8, and never what `parse` would refuse. Knows
 
 import json
 import math
-from json.encoder import encode_basestring
 from typing import Any
 
 from models.errors import BadRecord
@@ -57,7 +56,7 @@ def dump(record: dict[str, Any]) -> bytes:
         BadRecord: The record holds what no reader would take; nothing was written.
     """
     try:
-        body = (_text(record) + "\n").encode("utf-8")
+        body = (_ENCODER.encode(record) + "\n").encode("utf-8")
     except (ValueError, TypeError, RecursionError) as err:
         raise BadRecord(f"The record can't be written as JSON: {err}.") from err
     if len(body) > MAX_BYTES:
@@ -95,26 +94,7 @@ def _float(text: str) -> float:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_constant=_no_constant, parse_int=_integer, parse_float=_float
 )
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-def _text(value: Any, line: str = "\n") -> str:
-    """A value with sorted keys and two-space indent, each of its lines begun by `line`: as `json.dumps` writes it.
-
-    That makes functions at each call which refer to each other, and so are left to the cycle collector.
-
-    Raises:
-        TypeError, ValueError: JSON has no such value, or a key is no text.
-    """
-    if isinstance(value, str):
-        return encode_basestring(value)
-    inner = line + "  "
-    if isinstance(value, dict) and value:
-        parts = [f"{encode_basestring(key)}: {_text(one, inner)}" for key, one in sorted(value.items())]
-        return "{" + inner + f",{inner}".join(parts) + line + "}"
-    if isinstance(value, list | tuple) and value:
-        return "[" + inner + f",{inner}".join([_text(one, inner) for one in value]) + line + "]"
-    return _ENCODER.encode(value)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, indent=2, allow_nan=False)
 
 
 def _check_depth(record: Any) -> None:
