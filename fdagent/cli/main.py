@@ -2,12 +2,13 @@
 
 Guarantees: a mistake of a person's ends in a sentence on stderr and the exit code of its kind (0 done, 1 failed,
 2 wrong usage or configuration, 3 not found, 4 refused by a guard), never in a traceback; with `--json` the error is
-JSON on stdout too. A call imports only the module of the command it names; a plain `status` not even typer, and a plain
+JSON on stdout too. Output that can't be written holds up no work and changes no exit code but that of a command which
+only tells something. A call imports only the module of the command it names; a plain `status` not even typer, and a plain
 `run` little of it.
 """
 
+import errno
 import importlib
-import io
 import json
 import shutil
 import sys
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fdagent.cli import quick
+from fdagent.cli.output import lasting_streams, unwritten
 from fdagent.errors import unforeseen
 from models.errors import FdagentError
 
@@ -46,6 +48,9 @@ COMMANDS = {
 
 Where that is a group of commands (`lease list`, `lease break`), it is a `typer.Typer`."""
 
+TELLING = {"status", "job", "why", "queue", "check", "diagram"}
+"""Commands that only say something; so do `agents` without --forget and each `list`."""
+JSON = "--json"
 INTERRUPTED = 130
 FAILED = 1
 LEAST_WIDTH = 20
@@ -53,32 +58,25 @@ LEAST_WIDTH = 20
 
 def fdagent() -> None:
     """The `fdagent` command."""
-    _printable_streams()
+    lasting_streams()
     words = sys.argv[1:]
     look = quick.parsed(words)
     if look is not None:
-        sys.exit(_finished(lambda: quick.answer(look), as_json=look.as_json))
+        sys.exit(_finished(lambda: quick.answer(look), words))
     paths = quick.running(words)
     if paths is not None:
         serve = importlib.import_module("fdagent.cli.run").run
-        sys.exit(_finished(lambda: serve(**paths), as_json=False))
+        sys.exit(_finished(lambda: serve(**paths), words))
     sys.exit(run(commands(words), words))
 
 
 def fabric_desktop() -> None:
     """The `fabric-desktop` command: its `agent` group is the same commands under their published name."""
-    _printable_streams()
+    lasting_streams()
     words = sys.argv[1:]
     app = _app("Fabric Desktop's commands.")
     app.add_typer(commands(words[1:]), name="agent")
     sys.exit(run(app, words))
-
-
-def _printable_streams() -> None:
-    """Let no character end a command: a file's name that is no text, or an ellipsis where the terminal has none."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def commands(words: list[str]) -> "typer.Typer":
@@ -112,11 +110,10 @@ def _app(about: str) -> "typer.Typer":
 
 def run(app: "typer.Typer", words: list[str]) -> int:
     """Run one command; its exit code."""
-    as_json = "--json" in words
-    return _finished(lambda: _by_typer(app, words, as_json=as_json), as_json=as_json)
+    return _finished(lambda: _by_typer(app, words), words)
 
 
-def _by_typer(app: "typer.Typer", words: list[str], *, as_json: bool) -> object:
+def _by_typer(app: "typer.Typer", words: list[str]) -> object:
     import typer
     from typer.exceptions import TyperException
 
@@ -125,22 +122,36 @@ def _by_typer(app: "typer.Typer", words: list[str], *, as_json: bool) -> object:
     except TyperException as err:
         if not err.format_message():
             return err.exit_code  # no command was named, and the help was shown
-        return _fail(err.format_message(), "Add --help to see how it is used.", err.exit_code, as_json=as_json)
+        fix, as_json = "Add --help to see how it is used.", JSON in words
+        return _fail(err.format_message(), fix, err.exit_code, as_json=as_json)
     except typer.Abort as err:
         raise KeyboardInterrupt from err
+    except SystemExit as err:
+        # typer takes any broken pipe for one of its output; here it is one that a command works with.
+        raise err.__context__ or err from None
 
 
-def _finished(call: Callable[[], object], *, as_json: bool) -> int:
-    """The exit code of what a command does."""
-    try:
-        code = _given(call, as_json=as_json)
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone (`| head`), of which typer makes an exit: nothing is wrong, and nothing more
-        # can be said to it.
-        sys.stdout = None
-        return 0
-    return code
+def _finished(call: Callable[[], object], words: list[str]) -> int:
+    """The exit code of what a command does, whether or not somebody still reads what it says."""
+    code = _given(call, as_json=JSON in words)
+    sys.stdout.flush()
+    lost = unwritten(sys.stdout)
+    if lost is None or lost.errno == errno.EPIPE:
+        return code  # a reader that goes away (`| head -1`) has what it wanted
+    _say(f"Error: What this command says could not be written: {(lost.strerror or type(lost).__name__).lower()}.")
+    if not _only_tells(words):
+        _say("Its work is not held up by that: the exit code says how it ended.")
+        return code
+    _say("Give it an output that can be written to.")
+    return code or FAILED
+
+
+def _only_tells(words: list[str]) -> bool:
+    """Does a command do nothing but say something, so that it failed when that could not be written?"""
+    name, verb = [*(words[1:] if words[:1] == ["agent"] else words), "", ""][:2]
+    if name == "agents":
+        return not any(word.startswith("--forget") for word in words)
+    return name in TELLING or verb == "list"
 
 
 def _given(call: Callable[[], object], *, as_json: bool) -> int:
@@ -151,8 +162,6 @@ def _given(call: Callable[[], object], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        raise
     except OSError as err:
         about = f": {err.filename}" if err.filename else ""
         said = f"The system says {(err.strerror or type(err).__name__).lower()}{about}."
@@ -172,7 +181,9 @@ def _fail(what: str, fix: str, code: int, *, as_json: bool, problems: tuple[str,
         if problems:
             error["problems"] = list(problems)
         print(json.dumps(error, indent=2))
-        return code
+        sys.stdout.flush()
+        if unwritten(sys.stdout) is None:
+            return code
     _say(f"Error: {what}")
     for problem in problems:
         _say(f"  - {problem}", indent="    ")

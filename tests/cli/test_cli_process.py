@@ -46,23 +46,6 @@ def test_fabric_desktop_agent_is_the_same_commands(project):
     assert "fabric-desktop agent status" in give([*FABRIC_DESKTOP, "agent", "status", "--help"], project).stdout
 
 
-@pytest.mark.parametrize("words", [["status", "--json"], ["--help"], ["job", "x", "--json"]], ids=str)
-def test_a_reader_who_leaves_early_is_no_error(project, words):
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(
-        [*FDAGENT, *words],
-        cwd=project,
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_a_terminal_without_the_characters_gets_an_escape(project):
     done = give([*FDAGENT, "promote", "dev", "--yes"], project, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
