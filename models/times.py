@@ -23,9 +23,18 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 -- its zone is the Z that is writt
 
 @lru_cache(MAX_KEPT)
 def stamp(seconds_since_epoch: float) -> str:
-    """The time as text, cut (not rounded) to the second."""
-    # Not strftime: it writes the year 1, which other programs use for "no time", without its zeros.
-    return (_EPOCH + timedelta(seconds=int(seconds_since_epoch))).isoformat() + "Z"
+    """The time as text, cut (not rounded) to the second.
+
+    Raises:
+        BadTime: It lies outside the years 1 to 9999, or is no number.
+    """
+    try:
+        # Not strftime: it writes the year 1, which other programs use for "no time", without its zeros.
+        return (_EPOCH + timedelta(seconds=int(seconds_since_epoch))).isoformat() + "Z"
+    except (OverflowError, ValueError) as err:
+        raise BadTime(
+            f"{seconds_since_epoch:g} seconds since 1970 is no time of the years 1 to 9999.", fix="Name a nearer time."
+        ) from err
 
 
 @lru_cache(MAX_KEPT)

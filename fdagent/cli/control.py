@@ -6,7 +6,7 @@ import typer
 
 from fdagent.cli.homes import open_jobs, people_audit, queue
 from fdagent.cli.job import find_job
-from fdagent.cli.options import Config, Project
+from fdagent.cli.options import Config, Project, number
 from fdagent.cli.where import Where, control_root, person, running_agent, where
 from fdagent.errors import GaveUp, Refused
 from fdagent.ports import Clock
@@ -21,6 +21,7 @@ PIPELINE = "pipeline:"
 CANCEL_TRIES = 3
 """A job may start, end or be retried between a look at it and the wish."""
 DRAIN_POLL_SECONDS = 0.2
+MOST_DRAIN_SECONDS = 7 * 86_400.0
 DRAIN_MARGIN_SECONDS = 60.0
 """How much longer than `drain_seconds` an agent may take to end: the workers it has to end, its last records."""
 
@@ -138,7 +139,13 @@ def _then(job: "Job") -> str:
 def drain(
     wait: Annotated[bool, typer.Option("--wait", help="Come back when the agent has ended.")] = False,
     timeout: Annotated[
-        float | None, typer.Option(min=0, help="Seconds to wait; else agent.toml's drain_seconds and a minute.")
+        float | None,
+        typer.Option(
+            min=0,
+            max=MOST_DRAIN_SECONDS,
+            callback=number,
+            help="Seconds to wait; else agent.toml's drain_seconds and a minute.",
+        ),
     ] = None,
     project: Project = None,
     config: Config = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fdagent.cli.homes import people_audit
-from fdagent.cli.options import Config, Json, Project
+from fdagent.cli.options import Config, Json, Project, number
 from fdagent.cli.where import control_root, person, where
 from fdagent.errors import GaveUp, UsageError
 
@@ -20,6 +20,8 @@ WAIT_SECONDS = 1.0
 """Between two looks at a status that is waited for."""
 PAST_DEADLINE_SECONDS = 180.0
 """How long after the deadline an agent may take to end what is overdue: a minute's patience and a few polls."""
+MOST_MINUTES = 366 * 1440
+"""The latest deadline: who asks for more means another unit."""
 LONGEST_RUN_SECONDS = 86_400.0
 FAILED = 1
 
@@ -29,7 +31,9 @@ def request(
     entities: Annotated[list[str] | None, typer.Argument(help="Names or globs such as 'silver.*'; none: all.")] = None,
     cascade: Annotated[bool, typer.Option("--cascade", help="And everything downstream.")] = False,
     backfill: Annotated[str, typer.Option(help="'full': rebuild from all source rows.")] = "",
-    deadline: Annotated[float, typer.Option(min=1, help="Minutes until it expires.")] = 1440,
+    deadline: Annotated[
+        float, typer.Option(min=1, max=MOST_MINUTES, callback=number, help="Minutes until it expires.")
+    ] = 1440,
     request_id: Annotated[str, typer.Option("--id", help="Its id; else a random one.")] = "",
     cancel: Annotated[str, typer.Option(metavar="ID", help="Ask that this request is cancelled instead.")] = "",
     abandon: Annotated[

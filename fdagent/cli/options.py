@@ -1,9 +1,22 @@
 """Options that several commands share."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+def number(value: float | None) -> float | None:
+    """What a number option was given; its bounds let `nan` pass, which is neither below nor above them.
+
+    Raises:
+        BadParameter: It is no number.
+    """
+    if value is not None and math.isnan(value):
+        raise typer.BadParameter("nan is not a number.")
+    return value
+
 
 Project = Annotated[
     Path | None,

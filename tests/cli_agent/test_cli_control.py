@@ -39,6 +39,15 @@ def test_a_job_that_did_not_finish_is_queued_again_with_all_its_attempts(desk, e
     assert (now.state, now.attempt, now.error) == (JobState.QUEUED, 0, "")
 
 
+@pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "1e15", "-1", "1e999", "soon", ""])
+@pytest.mark.parametrize("option", [["request", "dev", "--deadline"], ["drain", "--wait", "--timeout"]], ids=" ".join)
+def test_a_number_that_is_none_or_out_of_bounds_is_wrong_usage(desk, option, value):
+    said = desk(*option[:-1], f"{option[-1]}={value}")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("Error: Invalid value for ")
+    assert not (desk.control / "requests").exists()
+
+
 def test_a_job_is_named_by_its_first_letters_and_its_finished_tables_stay_done(desk):
     tables = {"bronze.orders": {"state": "succeeded"}, "silver.orders": {"state": "failed"}}
     desk.ended(name="abc123", facts=JobFacts(error="x", tables=tables))

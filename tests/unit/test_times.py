@@ -22,6 +22,12 @@ def test_times_are_in_utc_and_cut_to_the_second():
     assert stamp(0) == "1970-01-01T00:00:00Z"
 
 
+@pytest.mark.parametrize("moment", [float("nan"), float("inf"), float("-inf"), 1e15, -1e15, LAST + 1, FIRST - 1])
+def test_a_time_that_no_text_can_say_is_refused_in_a_sentence(moment):
+    with pytest.raises(BadTime, match=r"is no time of the years 1 to 9999\. Name a nearer time\."):
+        stamp(moment)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
