@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import FdagentError
+from fdagent.fleet.damaged import naming
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.stores.cell import StoreCell
 from fdagent.stores.sightings import Sightings
@@ -38,9 +39,9 @@ def agent_key(name: str) -> str:
 
 def agent_cell(store: Store, name: str) -> StoreCell[AgentRecord]:
     """An agent's record."""
-    return StoreCell(
-        store, agent_key(name), lambda body: AgentRecord.from_json(codec.parse(body)), lambda r: codec.dump(r.to_json())
-    )
+    key = agent_key(name)
+    parse = naming(key, lambda body: AgentRecord.from_json(codec.parse(body)))
+    return StoreCell(store, key, parse, lambda r: codec.dump(r.to_json()))
 
 
 class Standing(StrEnum):

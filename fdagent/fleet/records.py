@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fdagent.errors import BadKey, Denied, InvalidInput
+from fdagent.fleet.damaged import naming
 from fdagent.ports import Store
 from fdagent.stores.cell import StoreCell
 from models import codec
@@ -59,19 +60,23 @@ def cancel_key(request_id: str) -> str:
     return f"{CANCELS}{request_id}{SUFFIX}"
 
 
+def _cell(store: Store, key: str, kind: type[R]) -> StoreCell[R]:
+    return StoreCell(store, key, naming(key, parser(kind)), dump)
+
+
 def lease_cell(store: Store, table: str) -> StoreCell[Lease]:
     """The lease's record."""
-    return StoreCell(store, lease_key(table), parser(Lease), dump)
+    return _cell(store, lease_key(table), Lease)
 
 
 def request_cell(store: Store, request_id: str) -> StoreCell[Request]:
     """The request's file."""
-    return StoreCell(store, request_key(request_id), parser(Request), dump)
+    return _cell(store, request_key(request_id), Request)
 
 
 def status_cell(store: Store, request_id: str) -> StoreCell[Status]:
     """The request's status."""
-    return StoreCell(store, status_key(request_id), parser(Status), dump)
+    return _cell(store, status_key(request_id), Status)
 
 
 def wish_cell(store: Store, request_id: str) -> StoreCell[Wish]:

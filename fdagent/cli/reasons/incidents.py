@@ -29,11 +29,12 @@ def find_incidents(room: Mailroom, name: str) -> Iterator[Named]:
 
 
 def _read(room: Mailroom) -> "Ledger | None":
+    from fdagent.fleet.damaged import naming
     from fdagent.fleet.records import dump, parser
     from fdagent.stores.cell import StoreCell
     from models.ledger import Ledger
 
-    return StoreCell(room.store, LEDGER_KEY, parser(Ledger), dump).read()[0]
+    return StoreCell(room.store, LEDGER_KEY, naming(LEDGER_KEY, parser(Ledger)), dump).read()[0]
 
 
 def _ledger(room: Mailroom) -> Explained:

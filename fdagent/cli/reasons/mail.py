@@ -83,7 +83,18 @@ def _seen(room: Mailroom, name: str, jobs: "Jobs") -> SeenRequest:
         if one.record is not None
     ]
     pid = running_agent(room.place)
-    return SeenRequest(room, name, status, facts, request, problem, box.serving(), agents, pid)
+    return SeenRequest(room, name, status, facts, request, problem, box.serving(), agents, pid, _release_problem(room))
+
+
+def _release_problem(room: Mailroom) -> str:
+    from fdagent.errors import BadRecord, NewerContract
+    from fdagent.fleet.release import promoted
+
+    try:
+        promoted(room.store)
+    except (BadRecord, NewerContract) as err:
+        return str(err)
+    return ""
 
 
 def _mailbox(room: Mailroom, settings: "Settings", jobs: "Jobs") -> "Mailbox":

@@ -38,6 +38,8 @@ class SeenRequest:
     """The environment's agents, each with whether it seems to live."""
     pid: int | None
     """Of the agent that runs in this home; None: none does."""
+    release_problem: str
+    """Why the release can't be read; empty: it can, or nothing was promoted yet."""
 
 
 def request_notes(seen: SeenRequest) -> Iterator[str]:
@@ -149,7 +151,7 @@ def _not_served(seen: SeenRequest) -> Iterator[str]:
     if env not in pipeline.environments:
         yield f"{me} does not serve {env}: its [pipeline] environments are {', '.join(pipeline.environments)}."
     if not serving.version_fits:
-        yield _versions(serving, me)
+        yield seen.release_problem or _versions(serving, me)
     if request is None:
         return
     resolved = serving.resolve(request)
