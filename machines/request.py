@@ -23,8 +23,8 @@ over switched off, the deadline ends what a gone agent held.
 not write: it begins no change of a table after that, cancels its job as handed over, and leaves the status alone. A
 commit that it had already checked or sent may still land, once, as if it had finished a moment earlier; the table's
 own transaction keeps the new holder from doing the same again. Tables it finished stay finished: the new holder finds
-them done. It lets go of the lease of a table it was in, or that lease lapses with its span, and the new holder waits
-for it. Run-log rows it had not written yet stay in its own queue and are written when it runs again.
+them done. It lets go of the lease of a table it was in; where it can't, the new holder takes that lease once it was
+seen left alone. Run-log rows it had not written yet stay in its own queue and are written when it runs again.
 
 **How it ends.** A final status never changes again. It keeps the last attempt's error, tables and run ids, and is swept
 after its request file and cancel file. A cancel file never interrupts a running request of a live agent: that attempt

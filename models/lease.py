@@ -68,6 +68,15 @@ def has_lapsed(lease: Lease, unchanged_seconds: float | None) -> bool:
     return span is not None and unchanged_seconds is not None and unchanged_seconds >= span
 
 
+def is_left_alone(lease: Lease, unchanged_seconds: float | None) -> bool:
+    """Was it seen unchanged for longer than its holder, if it lived, would leave it: half its span?
+
+    A holder renews it at a third. Not enough to take it: its agent must be known to be gone, too.
+    """
+    span = span_seconds(lease)
+    return span is not None and unchanged_seconds is not None and unchanged_seconds >= span / 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseFacts(PersonFacts):
     """What one judgement of a lease needs; the default of each is the answer that opens nothing."""
@@ -78,12 +87,11 @@ class LeaseFacts(PersonFacts):
     """To its holder: its own span, counted from the start of the last confirmed renewal, has not ended."""
     lapsed: bool = False
     """Seen unchanged for its whole span, by this reader's own clock: see `has_lapsed`."""
-    holder_lost: bool = False
-    """Its agent is lost: `models.liveness.is_lost`."""
+    left_alone: bool = False
+    """This very version was watched not to be renewed, and its agent is lost, or an earlier start of this one: see
+    `is_left_alone`."""
     process_gone: bool = False
     """Its worker's process has ended: `models.place.process_gone`."""
-    older_self: bool = False
-    """An earlier start of this agent took it, and this start holds the agent's name."""
     new: Lease | None = None
     """The lease to take, without op and times."""
 
@@ -111,12 +119,12 @@ def lapsed(step: LeaseStep) -> bool:
 
 
 @guard(
-    "its agent is lost, its worker's process is gone, or an earlier start of this agent took it",
-    "its agent is not lost or replaced, nor is its worker known to be gone",
+    "nobody is behind it: its agent is lost or replaced, or its worker's process is gone",
+    "its agent is not known to be lost or replaced, nor its worker to be gone",
 )
 def left_behind(step: LeaseStep) -> bool:
     """Nobody is behind it, so its span need not be waited out."""
-    return step.facts.holder_lost or step.facts.process_gone or step.facts.older_self
+    return step.facts.left_alone or step.facts.process_gone
 
 
 def acquire(step: LeaseStep) -> Lease:

@@ -123,7 +123,8 @@ class Daemon:
     def news(self) -> News:
         """What a worker should know now."""
         boxes = [duty for duty in self._mailboxes if isinstance(duty, Mailbox)]
-        return News(self.served(), {box.env: lost for box in boxes if (lost := box.look.lost())})
+        left = {box.env: box.look.left_alone(holds_name=box.holds_name()) for box in boxes}
+        return News(self.served(), {env: ops for env, ops in left.items() if ops})
 
     def stop(self) -> None:
         """Ask for a stop; asked twice, it ends at once. Safe to call from a signal handler.

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 from fdagent.errors import BadRecord, NewerContract
 from fdagent.fleet.folder import File, Folder
-from fdagent.fleet.records import AGENTS, CANCELS, REQUESTS, STATUSES, cancel_key, parser, request_key
+from fdagent.fleet.records import AGENTS, CANCELS, LEASES, REQUESTS, STATUSES, cancel_key, parser, request_key
 from fdagent.fleet.serving import Resolved
 from fdagent.ports import Clock, Store
 from fdagent.stores.sightings import Sightings
 from models.agent import AgentRecord
 from models.ids import id_problem, shown
+from models.lease import Lease, is_left_alone
 from models.liveness import Liveness, gone_after_seconds, is_away, is_gone, is_lost, liveness, serves
 from models.slot import OPEN_SECONDS, Request, deadline_of
 from models.status import FINAL, Status
@@ -56,6 +57,7 @@ class Look:
     _statuses: Folder[Status] = field(init=False)
     _cancels: Folder[Wish] = field(init=False)
     _agents: Folder[AgentRecord] = field(init=False)
+    _leases: Folder[Lease] = field(init=False)
     _first_seen: dict[str, float] = field(default_factory=dict)
     """By the store's clock: until that is known, nothing has a deadline of this reader's making."""
     _twins: frozenset[str] = frozenset()
@@ -68,6 +70,7 @@ class Look:
         self._statuses = Folder(self.store, STATUSES, parser(Status), self.clock)
         self._cancels = Folder(self.store, CANCELS, Wish.from_body, self.clock, self._sightings)
         self._agents = Folder(self.store, AGENTS, parser(AgentRecord), self.clock, self._sightings)
+        self._leases = Folder(self.store, LEASES, parser(Lease), self.clock, self._sightings)
 
     def poll(self) -> None:
         """Look at everything once.
@@ -76,7 +79,7 @@ class Look:
             StoreError: It could not all be looked at.
         """
         # Agents last: whoever was announced before a request was posted is known when that is judged.
-        folders = (self._cancels, self._requests, self._statuses, self._agents)
+        folders = (self._leases, self._cancels, self._requests, self._statuses, self._agents)
         for folder in folders:
             self._looked_at = self.clock.elapsed()
             folder.poll()
@@ -207,14 +210,32 @@ class Look:
             if name != self.me.agent and file.record is not None:
                 yield file.record, self._sightings.unchanged_for(file.key, file.etag)
 
-    def lost(self) -> dict[str, str]:
-        """The other agents that are lost, each with the etag of its record as it was watched."""
-        lost = {}
-        for name, file in self._agents.files.items():
-            unchanged = self._sightings.unchanged_for(file.key, file.etag)
-            if name != self.me.agent and is_lost(file.record, unchanged):
-                lost[name] = file.etag
-        return lost
+    def left_alone(self, *, holds_name: bool) -> dict[str, str]:
+        """Tables whose leases nobody is behind, each with the op of the version that was watched.
+
+        Args:
+            holds_name: Does this start hold its agent's name: are leases of that name and of another start earlier ones?
+        """
+        left = {}
+        for file in self._leases.files.values():
+            lease = file.record
+            if lease is None or not lease.op:
+                continue
+            gone = self._is_lost(lease) or (holds_name and self._is_older_self(lease))
+            if gone and is_left_alone(lease, self._sightings.unchanged_for(file.key, file.etag)):
+                left[lease.table] = lease.op
+        return left
+
+    def _is_older_self(self, lease: Lease) -> bool:
+        return lease.agent == self.me.agent and lease.instance not in (None, self.me.instance)
+
+    def _is_lost(self, lease: Lease) -> bool:
+        """Is the very start of the agent that took it lost?"""
+        file = self._agents.files.get(lease.agent or "")
+        if file is None or file.record is None or lease.agent == self.me.agent:
+            return False
+        same = lease.instance is not None and file.record.instance == lease.instance
+        return same and is_lost(file.record, self._sightings.unchanged_for(file.key, file.etag))
 
     def nobody_else(self, request: Request, resolved: Resolved | None) -> bool:
         """Is it certain that no other agent that may live would ever serve it? The version passes by itself."""

@@ -3,9 +3,9 @@
 Guarantees (rules C4 and C5)
 - A claim believes in a lease only from a version that it newly wrote and saw confirmed, counted from before that write
   began, and stops believing before it asks to free it. Two claims never believe at once while clocks run at one rate,
-  but where the other's agent is lost or replaced: a paused one may wake up and believe until its next look.
+  but where a lost agent's worker was only paused: it may wake up and believe until its next look.
 - A lease of somebody else is taken when this reader itself has seen it unchanged for its whole span, or at once when
-  nobody is behind it: its process of this place is gone, or what `Others` tells.
+  nobody is behind it: its process of this place is gone, or its daemon has watched it being left alone (`news.py`).
 - Every op that was tried is kept, so a write whose answer was lost is still known as ours, and another claim's never is.
 
 Does not fence: the table's own conditional commit does. Does not wait for a lease; its caller does, within a bound.
@@ -40,16 +40,6 @@ class Holder:
     request_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
-    """What a taker knows of the others behind a lease; each answers False when it can't tell."""
-
-    lost: Callable[[Lease], bool] = lambda _: False
-    """Its agent is lost."""
-    replaced: Callable[[Lease], bool] = lambda _: False
-    """An earlier start of this agent took it, and this start holds the agent's name."""
-
-
 @dataclass(slots=True)
 class TableLease:
     """One table's lease in the hands of one job claim.
@@ -60,6 +50,7 @@ class TableLease:
         seconds: The span.
         holder: Who takes it.
         sightings: What this process has met; shared by all its leases.
+        left: Is this very version known to be left alone (`LeaseFacts.left_alone`)? False when that can't be told.
     """
 
     store: Store
@@ -70,7 +61,7 @@ class TableLease:
     clock: Clock
     ids: Ids
     processes: Processes
-    others: Others = Others()
+    left: Callable[[Lease], bool] = lambda _: False
     audit: Audit | None = None
     belief: Belief = field(init=False)
     _ops: set[str] = field(default_factory=set)
@@ -135,9 +126,8 @@ class TableLease:
         return replace(
             mine,
             lapsed=has_lapsed(record, self._cell.unchanged_seconds),
-            holder_lost=self.others.lost(record),
+            left_alone=self.left(record),
             process_gone=process_gone(record, place=self.processes.place(), started_at=self.processes.started_at),
-            older_self=self.others.replaced(record),
         )
 
     def _new(self) -> Lease:

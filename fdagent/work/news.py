@@ -1,7 +1,7 @@
-"""What a daemon tells its workers again whenever it changes: whom they work for, and who is not coming back.
+"""What a daemon tells its workers again whenever it changes: whom they work for, and which leases are left alone.
 
-Guarantees: one line of JSON, which holds no secret. What it says of a lost agent names the version of that agent's
-record that was watched, so that a worker that looks again knows whether it still is as it was said.
+Guarantees: one line of JSON, which holds no secret. What it says of a lease names the version that was watched, so that
+a worker takes none that was renewed since, however old the news is.
 """
 
 import json
@@ -12,15 +12,15 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The environments whose jobs are run now, and the agents that are lost."""
+    """The environments whose jobs are run now, and the leases that nobody is behind."""
 
     envs: tuple[str, ...] = ()
-    lost: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Environment -> agent -> etag of its record, seen unchanged for its whole span and grace."""
+    left: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Environment -> table -> op of its lease, which is left alone."""
 
     def to_line(self) -> str:
         """As one line of a worker's stdin."""
-        return json.dumps({"envs": self.envs, "lost": self.lost}) + "\n"
+        return json.dumps({"envs": self.envs, "left": self.left}) + "\n"
 
     @classmethod
     def from_line(cls, line: str) -> Self:
@@ -31,6 +31,7 @@ class News:
         """
         values = json.loads(line)
         try:
-            return cls(tuple(values["envs"]), dict(values["lost"]))
-        except (KeyError, TypeError) as err:
+            left = {env: dict(ops) for env, ops in values["left"].items()}
+            return cls(tuple(values["envs"]), left)
+        except (AttributeError, KeyError, TypeError) as err:
             raise ValueError("The line is no news.") from err

@@ -27,7 +27,7 @@ from fdagent.project.places import Places, environment_named
 from fdagent.queue.jobs import Jobs, row_text
 from fdagent.work.holding import Belief
 from fdagent.work.requesthold import RequestHold
-from fdagent.work.tablehold import TableHolds
+from fdagent.work.tablehold import TableHolds, Unwanted
 from models.job import Job
 from models.run import RunRow, RunStatus
 
@@ -223,10 +223,12 @@ class Runner:
             self._ended(skipped_row(entity, context, reason), retryable=False)
             return
         try:
-            with self.holds.held(entity.name, context.job_id):
+            with self.holds.held(entity.name, context.job_id, lambda: self._is_unwanted(context.job_id)):
                 self._check()
                 context.progress(entity.name, 0)
                 outcome = run_table(context.places.project, entity, context)
+        except Unwanted:
+            raise Stopped(self._tables, ()) from None
         except StoodDown as err:
             lease_only = self.belief.held() and not self.wishes.orphaned() and not isinstance(err, HandedOver)
             if not lease_only:
@@ -241,6 +243,13 @@ class Runner:
             self._failed.append((entity.name, err, err.retryable))
             return
         self._ended(outcome.row, retryable=outcome.retryable)
+
+    def _is_unwanted(self, job_id: str) -> bool:
+        """Was this process asked to stop, or this job?"""
+        if self.wishes.stopping():
+            return True
+        job = self.jobs.get(job_id)
+        return job is not None and bool(job.stop)
 
     def _ended(self, row: RunRow, *, retryable: bool) -> None:
         ended = {"state": str(row.status), "run_id": row.run_id, "rows": row.rows_written}

@@ -1,7 +1,8 @@
 """Holding one table at a time while it is run: wait for its lease, keep it, free it.
 
 Guarantees: a table is run only under a lease that is believed in; the lease is waited for about its own span while no
-other is held, then the table is busy; it is freed when the table has ended, and lapses when that can't be said.
+other is held, then the table is busy; a wish to stop ends the wait at its next look; the lease is freed when the table
+has ended, and lapses when that can't be said.
 """
 
 import contextlib
@@ -10,17 +11,21 @@ from dataclasses import dataclass, replace
 
 from fdagent.commit import Audit
 from fdagent.errors import FdagentError, TableBusy
-from fdagent.fleet.records import AGENTS
+from fdagent.fleet.records import lease_cell
 from fdagent.ports import Clock, Ids, Processes, Store
 from fdagent.stores.sightings import Sightings
 from fdagent.work.holding import Keeper
-from fdagent.work.leases import Holder, Others, TableLease
+from fdagent.work.leases import Holder, TableLease
 from fdagent.work.news import News
 from models.lease import Lease
 from models.step import Refusal
 
 POLL_SECONDS = 1.0
 """Between two looks at a lease that somebody else holds."""
+
+
+class Unwanted(Exception):
+    """The wait for a table ended because nobody wants it run now."""
 
 
 @dataclass(slots=True)
@@ -31,7 +36,7 @@ class TableHolds:
         holder: Who takes them.
         seconds: Their span, and the longest wait for one.
         sightings: What this worker has met; kept over its jobs, so that a dead holder's span is not watched anew.
-        news: What the daemon told last: who is lost, and where this start holds its agent's name.
+        news: What the daemon told last, of leases that are left alone among other things.
         told: Told when a lease could not be freed, or not be renewed for an unforeseen reason.
         env: The job's environment; set for each job.
         store: Its control root; set for each job.
@@ -56,13 +61,19 @@ class TableHolds:
             self._lease.belief.check(f"The lease of {self._lease.table}")
 
     @contextlib.contextmanager
-    def held(self, table: str, job_id: str) -> Iterator[None]:
+    def held(self, table: str, job_id: str, unwanted: Callable[[], bool] = lambda: False) -> Iterator[None]:
         """Run a block under the lease of a table.
+
+        Args:
+            table: `<layer>.<table>`.
+            job_id: For which job.
+            unwanted: Asked while it is waited for: should the wait end?
 
         Raises:
             TableBusy: Somebody else held it for the whole wait.
+            Unwanted: It was not to be waited for any longer.
         """
-        lease = self._taken(table, job_id)
+        lease = self._taken(table, job_id, unwanted)
         self._lease = lease
         try:
             with Keeper(lease.belief, lease.renew, self.clock, self.told):
@@ -71,7 +82,7 @@ class TableHolds:
             self._lease = None
             self._free(lease)
 
-    def _taken(self, table: str, job_id: str) -> TableLease:
+    def _taken(self, table: str, job_id: str, unwanted: Callable[[], bool]) -> TableLease:
         store = self.store
         if store is None:
             raise AssertionError("a table's lease was asked for before the job's control root was known")
@@ -84,7 +95,7 @@ class TableHolds:
             self.clock,
             self.ids,
             self.processes,
-            Others(lost=lambda lease: self._is_lost(store, lease), replaced=self._is_replaced),
+            self._is_left,
             self.audit,
         )
         # A look longer than the span, so that a lease nobody renews is seen to lapse.
@@ -94,21 +105,27 @@ class TableHolds:
             if refusal is None:
                 return lease
             if self.clock.elapsed() >= until:
-                raise TableBusy(
-                    f"{table} is busy: {refusal}, for {self.seconds:.0f} s.", fix="It is tried again by itself."
-                )
+                raise self._busy(store, table, refusal)
+            if unwanted():
+                raise Unwanted(table)
             self.clock.sleep(min(POLL_SECONDS, self.seconds / 10) * (0.5 + self.ids.fraction()))
 
-    def _is_lost(self, store: Store, lease: Lease) -> bool:
-        """Is the agent behind a lease lost? Its record must still be the version that the daemon watched."""
-        watched = self.news().lost.get(self.env, {}).get(lease.agent or "")
-        blob = store.read(f"{AGENTS}{lease.agent}.json") if watched else None
-        return blob is not None and blob.etag == watched
+    def _busy(self, store: Store, table: str, refusal: Refusal | FdagentError) -> TableBusy:
+        """What stands in the way after the whole wait, in words."""
+        why = str(refusal).removesuffix(".")
+        with contextlib.suppress(FdagentError):
+            who, _ = lease_cell(store, table).read()
+            if who is not None:
+                on = f"{who.agent or 'another agent'} on {who.host or 'another machine'}"
+                why = f"{on} holds it for job {who.job_id or '?'}"
+        return TableBusy(
+            f"{table} is busy: {why}; it was waited for {self.seconds:.0f} s.",
+            fix=f"It is tried again by itself; `fdagent lease list {self.env or 'ENV'}` shows who holds what.",
+        )
 
-    def _is_replaced(self, lease: Lease) -> bool:
-        """Did an earlier start of this agent take it? An environment is served by the start that holds the name there."""
-        mine = lease.agent == self.holder.agent and lease.instance != self.holder.instance
-        return mine and self.env in self.news().envs
+    def _is_left(self, lease: Lease) -> bool:
+        """Does the daemon know this very version to be left alone?"""
+        return bool(lease.op) and self.news().left.get(self.env, {}).get(lease.table) == lease.op
 
     @staticmethod
     def _asked(lease: TableLease) -> Refusal | FdagentError | None:

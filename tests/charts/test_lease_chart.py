@@ -35,12 +35,12 @@ def test_of_two_takers_of_a_lapsed_lease_one_wins_and_the_other_is_refused_in_wo
     answer = go(LEASE, cell, "acquire", lambda record: replace(TAKER, lapsed=record.op == "a1"))
     assert str(answer) == (
         "acquire while the lease is held: it was not yet seen unchanged for its whole span; "
-        "its agent is not lost or replaced, nor is its worker known to be gone"
+        "its agent is not known to be lost or replaced, nor its worker to be gone"
     )
     assert cell.record.op == "rival"
 
 
-@pytest.mark.parametrize("fact", ["lapsed", "holder_lost", "process_gone", "older_self"])
+@pytest.mark.parametrize("fact", ["lapsed", "left_alone", "process_gone"])
 def test_a_lease_nobody_is_behind_is_taken_at_once(fact):
     assert opened("acquire", replace(TAKER, **{fact: True}))
     assert not opened("acquire", TAKER)

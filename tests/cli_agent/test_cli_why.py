@@ -141,7 +141,7 @@ def test_a_held_table_says_who_holds_it_and_why_nobody_else_may_take_it(desk):
     assert not any(arrow["open"] for arrow in takes)
     assert {sentence for arrow in takes for sentence in shut(arrow)} == {
         "it was not yet seen unchanged for its whole span",
-        "its agent is not lost or replaced, nor is its worker known to be gone",
+        "its agent is not known to be lost or replaced, nor its worker to be gone",
     }
     assert next(arrow for arrow in found["arrows"] if arrow["event"] == "break")["open"]
     assert shut(next(arrow for arrow in found["arrows"] if arrow["event"] == "renew"))[0] == (
@@ -169,7 +169,7 @@ def test_a_lease_whose_process_of_this_machine_is_gone_may_be_taken_at_once(desk
     desk.lease(pid=GONE)
     [found] = desk("why", f"dev/{TABLE}", "--json").json
     [opened] = [arrow for arrow in found["arrows"] if arrow["event"] == "acquire" and arrow["open"]]
-    assert [guard["sentence"] for guard in opened["guards"]][-1].startswith("its agent is lost, its worker's process")
+    assert [guard["sentence"] for guard in opened["guards"]][-1].startswith("nobody is behind it: its agent is lost or replaced, or its worker's process")
 
 
 def test_several_words_are_answered_in_their_order(desk):

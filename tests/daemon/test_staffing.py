@@ -324,10 +324,10 @@ def test_workers_are_told_what_changed_and_nothing_twice(crew):
     duty = Telling(crew, lambda: news[-1])
     duty.tick()
     duty.tick()
-    news.append(News(("dev",), {"dev": {"etl-02": "e1"}}))
+    news.append(News(("dev",), {"dev": {"silver.orders": "op1"}}))
     duty.tick()
-    news.append(News(("dev",), {"dev": {"etl-02": "e1"}}))
+    news.append(News(("dev",), {"dev": {"silver.orders": "op1"}}))
     duty.tick()
     news.append(News())
     duty.tick()
-    assert crew.news == [News(("dev",)), News(("dev",), {"dev": {"etl-02": "e1"}}), News()]
+    assert crew.news == [News(("dev",)), News(("dev",), {"dev": {"silver.orders": "op1"}}), News()]

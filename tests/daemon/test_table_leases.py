@@ -14,9 +14,9 @@ from fdagent.fleet.records import lease_key
 from fdagent.ports import Absent, Match
 from fdagent.stores.sightings import Sightings
 from fdagent.work.holding import MARGIN_SECONDS
-from fdagent.work.leases import Holder, Others, TableLease
+from fdagent.work.leases import Holder, TableLease
 from fdagent.work.news import News
-from fdagent.work.tablehold import TableHolds
+from fdagent.work.tablehold import TableHolds, Unwanted
 from models.step import Refusal
 
 SPAN = 30.0
@@ -36,13 +36,11 @@ def store(clock):
     return Failing(clock)
 
 
-def lease(
-    store, clock, name: str, *, pid: int = 501, place: str = HERE, others: Others | None = None, **alive
-) -> TableLease:
+def lease(store, clock, name: str, *, pid: int = 501, place: str = HERE, left=lambda _: False, **alive) -> TableLease:
     holder = Holder("etl-01", "instance", "host", place, pid, 1.0, job_id=name)
     alive = alive or {"p501": 1.0, "p502": 1.0}
     return TableLease(
-        store, TABLE, SPAN, holder, Sightings(clock), clock, FakeIds(f"{name}-"), processes(**alive), others or Others()
+        store, TABLE, SPAN, holder, Sightings(clock), clock, FakeIds(f"{name}-"), processes(**alive), left
     )
 
 
@@ -103,10 +101,9 @@ def test_the_lease_of_a_process_of_another_place_is_not(store, clock, place):
     assert isinstance(lease(store, clock, "b", pid=502, p502=1.0).acquire(), Refusal)
 
 
-@pytest.mark.parametrize("others", [Others(lost=lambda _: True), Others(replaced=lambda _: True)])
-def test_the_lease_of_a_lost_agent_or_an_ended_claim_is_taken_at_once(store, clock, others):
+def test_a_lease_that_is_left_alone_is_taken_at_once(store, clock):
     lease(store, clock, "a").acquire()
-    assert lease(store, clock, "b", pid=502, others=others).acquire() is None
+    assert lease(store, clock, "b", pid=502, left=lambda _: True).acquire() is None
 
 
 def test_a_holder_whose_belief_has_ended_does_not_renew_though_nobody_took_it(store, clock):
@@ -221,8 +218,26 @@ def test_a_table_that_another_keeps_is_busy_after_about_a_span(store, clock):
     with pytest.raises(TableBusy, match=f"{TABLE} is busy") as busy, holds(store, clock, "a").held(TABLE, "job"):
         pass
     assert busy.value.retryable
+    assert f"{TABLE} is busy: etl-01 on host holds it for job b; it was waited for 30 s." in str(busy.value)
     assert SPAN <= clock.now - before <= SPAN + 5
     assert json.loads(store.read(KEY).body)["job_id"] == "b"
+
+
+def test_a_wish_to_stop_ends_the_wait_for_a_table(store, clock):
+    lease(store, clock, "b", pid=502).acquire()
+    before = clock.now
+    with (
+        pytest.raises(Unwanted),
+        holds(store, clock, "a").held(TABLE, "job", lambda: clock.now - before > 3),
+    ):
+        raise AssertionError("it was run")
+    assert clock.now - before < 6
+    assert json.loads(store.read(KEY).body)["job_id"] == "b"
+
+
+def test_a_table_that_is_free_is_taken_whatever_is_wished(store, clock):
+    with holds(store, clock, "a").held(TABLE, "job", lambda: True):
+        assert store.read(KEY) is not None
 
 
 def test_a_table_that_is_freed_meanwhile_is_taken(store, clock):
@@ -249,12 +264,13 @@ def test_the_span_of_a_dead_holder_is_watched_once_and_not_anew_by_each_job(stor
         assert clock.now - before <= SPAN + 3
 
 
-def left_behind(store, clock, *, agent: str = "etl-02", instance: str = "theirs") -> str:
-    """A lease that nobody renews any more, with its agent's record; the etag of that record."""
-    holder = Holder(agent, instance, "elsewhere", "elsewhere/boot/ns", 7, 1.0, job_id="b")
+def left_behind(store, clock) -> str:
+    """A lease of another machine that nobody renews any more; its op."""
+    holder = Holder("etl-02", "theirs", "elsewhere", "elsewhere/boot/ns", 7, 1.0, job_id="b")
     args = (store, TABLE, SPAN, holder, Sightings(clock), clock, FakeIds("b-"), processes())
     assert TableLease(*args).acquire() is None
-    return store.write(f"agents/{agent}.json", b'{"op": "last"}', Absent())
+    op: str = json.loads(store.read(KEY).body)["op"]
+    return op
 
 
 def waited(store, clock, news: News) -> float:
@@ -263,39 +279,31 @@ def waited(store, clock, news: News) -> float:
         return clock.now - before
 
 
-def test_what_a_lost_agent_leased_is_taken_at_once(store, clock):
-    etag = left_behind(store, clock)
-    assert waited(store, clock, News(("dev",), {"dev": {"etl-02": etag}})) == 0
+def test_a_lease_that_the_daemon_has_watched_being_left_alone_is_taken_at_once(store, clock):
+    op = left_behind(store, clock)
+    assert waited(store, clock, News(("dev",), {"dev": {TABLE: op}})) == 0
 
 
 @pytest.mark.parametrize(
-    "lost", [{}, {"prod": {"etl-02": "ETAG"}}, {"dev": {"etl-03": "ETAG"}}, {"dev": {"etl-02": "e"}}]
+    "left", [{}, {"prod": {TABLE: "OP"}}, {"dev": {"silver.other": "OP"}}, {"dev": {TABLE: "older"}}]
 )
-def test_what_an_agent_leased_that_is_not_known_to_be_lost_here_is_waited_for(store, clock, lost):
-    etag = left_behind(store, clock)
-    told = {env: {agent: tag.replace("ETAG", etag) for agent, tag in agents.items()} for env, agents in lost.items()}
+def test_any_other_lease_is_waited_for(store, clock, left):
+    op = left_behind(store, clock)
+    told = {env: {table: known.replace("OP", op) for table, known in ops.items()} for env, ops in left.items()}
     assert waited(store, clock, News(("dev",), told)) >= SPAN
 
 
-@pytest.mark.parametrize("after", ["it beat", "it was forgotten"])
-def test_an_agent_whose_record_changed_since_it_was_called_lost_is_not_lost(store, clock, after):
-    etag = left_behind(store, clock)
-    if after == "it beat":
-        store.write("agents/etl-02.json", b'{"op": "newer"}', Match(etag))
-    else:
-        store.delete("agents/etl-02.json", Match(etag))
-    assert waited(store, clock, News(("dev",), {"dev": {"etl-02": etag}})) >= SPAN
+def test_a_lease_that_was_renewed_since_it_was_called_left_alone_is_not_taken(store, clock):
+    other = lease(store, clock, "b", pid=502)
+    other.acquire()
+    op = json.loads(store.read(KEY).body)["op"]
+    assert other.renew()
+    assert waited(store, clock, News(("dev",), {"dev": {TABLE: op}})) >= SPAN
 
 
-def test_what_an_earlier_start_of_this_agent_leased_is_taken_at_once_where_this_one_holds_the_name(store, clock):
-    left_behind(store, clock, agent="etl-01", instance="before the reboot")
-    assert waited(store, clock, News(("dev",))) == 0
-
-
-@pytest.mark.parametrize(("instance", "envs"), [("instance", ("dev",)), ("before", ("prod",)), ("before", ())])
-def test_no_other_lease_of_this_agents_name_is(store, clock, instance, envs):
-    left_behind(store, clock, agent="etl-01", instance=instance)
-    assert waited(store, clock, News(envs)) >= SPAN
+def test_a_lease_without_an_op_is_waited_for_whatever_was_told(store, clock):
+    store.write(KEY, json.dumps({"table": TABLE, "agent": "other", "seconds": SPAN}).encode(), Absent())
+    assert waited(store, clock, News(("dev",), {"dev": {TABLE: ""}})) >= SPAN
 
 
 def test_a_store_that_refuses_this_identity_is_not_waited_for(store, clock):

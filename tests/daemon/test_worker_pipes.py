@@ -26,7 +26,7 @@ ORDERS = Orders(
     instance="i",
     host="h",
     project="/project",
-    news=News(("dev", "pröd"), {"dev": {"etl-02": "e1"}}),
+    news=News(("dev", "pröd"), {"dev": {"silver.orders": "op1"}}),
     memory_limit="",
     table_lease_seconds=300,
     backoff_seconds=60,
@@ -87,12 +87,21 @@ def test_a_stop_asks_for_no_more_work_and_the_daemon_is_still_there(wishes):
 
 
 @pytest.mark.parametrize(
-    "other", ["something of a later version", "{}", "[]", "7", '{"envs": 1, "lost": {}}', '{"envs']
+    "other",
+    [
+        "something of a later version",
+        "{}",
+        "[]",
+        "7",
+        '{"envs": 1, "left": {}}',
+        '{"envs": [], "left": {"dev": 1}}',
+        '{"envs',
+    ],
 )
 def test_news_replace_what_was_known_and_what_is_no_news_changes_nothing(wishes, other):
     daemon = Daemon(wishes.reader, io.StringIO(), end=lambda _code: None, news=News(("dev",)))
     daemon.listen()
-    news = News(("dev", "pröd"), {"dev": {"etl-02": "e1"}})
+    news = News(("dev", "pröd"), {"dev": {"silver.orders": "op1"}})
     wishes.say(news.to_line().rstrip("\n"))
     until(lambda: daemon.news == news, "it heard the news")
     wishes.say(other)

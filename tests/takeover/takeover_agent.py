@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CLOCK, IDS = SystemClock(), SystemIds()
 
-STATUS, STALE, POLL, LEASE = 1, 3, 1, 60
+STATUS, STALE, POLL, LEASE = 1, 3, 1, 20
 """Seconds: between beats, until others may call an agent late, between polls, a table's lease."""
 LONGEST = 90.0
 LOOK, SLOW_LOOK = 0.05, 0.5
