@@ -155,6 +155,8 @@ class RequestFacts(PersonFacts):
     error: str | None = None
     category: str | None = None
     reason: str | None = None
+    refusal: str | None = None
+    """Why this agent would not serve it, in a sentence: what a rejected one's status says."""
 
 
 RequestStep = Step[Status, RequestFacts]
@@ -297,7 +299,7 @@ def give_up(step: RequestStep) -> Status:
 
 def reject(step: RequestStep) -> Status:
     """Rejected, with the reason."""
-    return _end(step, RequestState.REJECTED, reason=step.facts.reason or "No agent can serve it.")
+    return _end(step, RequestState.REJECTED, reason=step.facts.reason or step.facts.refusal or "No agent can serve it.")
 
 
 def succeed(step: RequestStep) -> Status:

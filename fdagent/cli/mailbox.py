@@ -1,14 +1,15 @@
 """`request` and `queue`: ask whichever agent serves an environment for a run, and see what became of each request."""
 
 import json
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fdagent.cli.homes import people_audit
 from fdagent.cli.options import Config, Json, Project, number
-from fdagent.cli.where import control_root, person, where
-from fdagent.errors import GaveUp, UsageError
+from fdagent.cli.where import Where, control_root, person, where
+from fdagent.errors import FdagentError, GaveUp, UsageError
 
 if TYPE_CHECKING:
     from fdagent.commit import Audit
@@ -22,6 +23,7 @@ PAST_DEADLINE_SECONDS = 180.0
 """How long after the deadline an agent may take to end what is overdue: a minute's patience and a few polls."""
 MOST_MINUTES = 366 * 1440
 """The latest deadline: who asks for more means another unit."""
+Minutes = Annotated[float, typer.Option(min=1, max=MOST_MINUTES, callback=number, help="Minutes until it expires.")]
 LONGEST_RUN_SECONDS = 86_400.0
 FAILED = 1
 
@@ -31,9 +33,7 @@ def request(
     entities: Annotated[list[str] | None, typer.Argument(help="Names or globs such as 'silver.*'; none: all.")] = None,
     cascade: Annotated[bool, typer.Option("--cascade", help="And everything downstream.")] = False,
     backfill: Annotated[str, typer.Option(help="'full': rebuild from all source rows.")] = "",
-    deadline: Annotated[
-        float, typer.Option(min=1, max=MOST_MINUTES, callback=number, help="Minutes until it expires.")
-    ] = 1440,
+    deadline: Minutes = 1440,
     request_id: Annotated[str, typer.Option("--id", help="Its id; else a random one.")] = "",
     cancel: Annotated[str, typer.Option(metavar="ID", help="Ask that this request is cancelled instead.")] = "",
     abandon: Annotated[
@@ -60,6 +60,7 @@ def request(
     name = request_id or ids.new()[:12]
     asked = _asked(entities or [], cascade=cascade, backfill=backfill, minutes=deadline, now=clock.wall())
     post_request(store, name, asked, clock=clock, ids=ids, audit=audit)
+    _warn_of_unknown(place, asked)
     if not wait:
         print(
             json.dumps({"id": name}) if as_json else f"Posted {name}. `fdagent queue {env}` shows what becomes of it."
@@ -107,6 +108,17 @@ def _asked(entities: list[str], *, cascade: bool, backfill: str, minutes: float,
         submitted_by=person(),
         submitted_at=now,
     )
+
+
+def _warn_of_unknown(place: Where, asked: "Request") -> None:
+    """Say what this machine's project doesn't have: the promoted version may, so nothing is refused for it."""
+    from fdagent.project import graph
+    from fdagent.project.load import load_project
+
+    try:
+        graph.select(load_project(place.project), asked.entities or ())
+    except FdagentError as err:
+        print(f"Warning: {err} It is rejected unless the promoted version has it.", file=sys.stderr)
 
 
 def _waited(store: "Store", env: str, name: str, clock: "Clock", *, seconds: float, as_json: bool) -> int:

@@ -249,14 +249,13 @@ class Mailbox:
         self, request_id: str, record: Status | None, job: Job | None, serving: Serving, *, fresh: bool
     ) -> RequestFacts:
         """What the guards need to know; `fresh`: read anew from the store."""
-        file = self.look.request(request_id, fresh=fresh)
-        request = None if file is None else file.record
+        file, twin = self.look.request(request_id, fresh=fresh), self.look.is_twin(request_id)
+        me, request = self.me.agent, None if file is None else file.record
         resolved = serving.resolve(request) if request is not None else None
         could = request is not None and resolved is not None and serving.could_serve(request, resolved)
         may = request is not None and resolved is not None and serving.may_serve(request, resolved)
-        twin = self.look.is_twin(request_id)
         return RequestFacts(
-            agent=self.me.agent,
+            agent=me,
             instance=self.me.instance,
             host=self.me.host,
             holds_name=self.holds_name(),
@@ -267,7 +266,7 @@ class Mailbox:
             cancel_seen_seconds=self.look.cancel_seen_seconds(request_id),
             readable=request is not None,
             unreadable_seconds=self.look.unreadable_seconds(request_id),
-            unknown_entities=resolved is not None and resolved.unknown,
+            unknown_entities=resolved is not None and bool(resolved.unknown),
             may_serve=may and not twin and not self.stopping() and self.holds_name(),
             nobody_may_serve=twin or (request is not None and not could and self.look.nobody_else(request, resolved)),
             take_over=serving.pipeline.take_over,
@@ -284,6 +283,7 @@ class Mailbox:
             job_id=self._ids.setdefault(request_id, self.ids.new()[:12]) if job is None else job.id,
             entities=None if resolved is None else resolved.entities,
             reason=self._reason(file, twin=twin),
+            refusal=None if may or request is None or resolved is None else serving.refusal(me, request, resolved),
         )
 
     def _cannot_run_soon(self, record: Status | None, job: Job | None, serving: Serving, *, may: bool) -> bool:

@@ -14,6 +14,7 @@ from models.liveness import covers
 from models.slot import Request
 
 ALL = ("*",)
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Resolved:
     """The entities a request means; None when the project doesn't have one of them (`unknown`) or isn't known."""
 
     entities: tuple[str, ...] | None
-    unknown: bool = False
+    unknown: str = ""
+    """Which of them it doesn't have, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ class Serving:
     def _resolve(project: Project, entities: tuple[str, ...], cascade: bool) -> Resolved:
         try:
             chosen = graph.select(project, entities, cascade=cascade)
-        except NotFound:
-            return Resolved(None, unknown=True)
+        except NotFound as err:
+            return Resolved(None, unknown=str(err))
         return Resolved(tuple(entity.name for entity in chosen))
 
     def may_serve(self, request: Request, resolved: Resolved) -> bool:
@@ -74,3 +76,19 @@ class Serving:
             and (self.pipeline.allow_backfill or request.backfill is None)
             and covers(self.globs, resolved.entities) is not False
         )
+
+    def refusal(self, agent: str, request: Request, resolved: Resolved) -> str:
+        """Why the agent of that name would not serve it, for the status of one that nobody serves; empty: it would."""
+        if resolved.unknown:
+            return f"The promoted version has not all that it names. {resolved.unknown}"
+        pipeline, names = self.pipeline, resolved.entities or ()
+        reasons = []
+        if not pipeline.enabled or self.env not in pipeline.environments:
+            reasons.append(f"it serves no request of {self.env}")
+        if request.backfill is not None and not pipeline.allow_backfill:
+            reasons.append("it allows no backfill ([pipeline] allow_backfill)")
+        outside = [name for name in names if covers(self.globs, (name,)) is False]
+        if outside:
+            more = f" and {len(outside) - MOST_NAMED} more" if len(outside) > MOST_NAMED else ""
+            reasons.append(f"it does not serve {', '.join(outside[:MOST_NAMED])}{more} ([pipeline] entities)")
+        return f"No agent can serve it. {agent}, which looked last: {', and '.join(reasons)}." if reasons else ""

@@ -84,3 +84,17 @@ def test_a_sentence_behind_something_goes_on_below_itself(monkeypatch, capsys):
     assert first.startswith("no   its")
     assert more
     assert all(one.startswith("     ") and len(one) <= 40 for one in more)
+
+
+@pytest.mark.parametrize("words", [["silver.order"], ["silver.order", "--cascade"], ["platinum.*", "silver.orders"]])
+def test_a_request_for_what_this_project_does_not_have_is_posted_with_a_warning(desk, words):
+    said = desk("request", "dev", *words, "--id", "r1")
+    assert (said.code, "Posted r1." in said.out) == (0, True)
+    assert said.err.startswith(f"Warning: No entity of this project is named or matched by `{words[0]}`. ")
+    assert said.err.endswith("It is rejected unless the promoted version has it.\n")
+    assert (desk.control / "requests/r1.json").exists()
+
+
+@pytest.mark.parametrize("words", [[], ["silver.orders"], ["silver.*", "bronze.orders"]])
+def test_a_request_for_what_this_project_has_warns_of_nothing(desk, words):
+    assert desk("request", "dev", *words).err == ""
