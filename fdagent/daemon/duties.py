@@ -23,8 +23,8 @@ CRASHES_A_MINUTE = 5
 SLOW_START_SECONDS = 30.0
 STALLED_SECONDS = 60.0
 """A worker that leaves a due job lying for so long is ended: it may be stopped or stuck, and keeps another's place."""
-ROWS_SECONDS = 10.0
-"""How long run-log rows may wait before a worker is started for them beside others, which bring them every 2 s."""
+ROWS_SECONDS = 30.0
+"""How long a run-log row may wait before a worker is started for it beside others, which bring rows every few seconds."""
 SAME_TROUBLE_SECONDS = 300.0
 OTHER_TROUBLE_SECONDS = 5.0
 """How soon a duty's trouble is told again, when it is the same one and when it is another."""
@@ -127,7 +127,7 @@ class Staffing:
     _change: int = -1
     _look_at: float = 0.0
     _claims: dict[str, float] = field(default_factory=dict)
-    _rows_since: float | None = None
+    _oldest: tuple[str, float] = ("", 0.0)
     _left_lying: tuple[float | None, float] = (None, 0.0)
 
     def tick(self) -> None:
@@ -141,19 +141,19 @@ class Staffing:
         idle = [label for label, pid in pids.items() if pid not in busy]
         due = self.jobs.due(self.envs(), self.concurrency)
         self._end_stalled(idle if due else [])
-        waiting = due or int(self._rows_wait(now=self.clock.elapsed(), anybody=bool(pids)))
+        rows_wait = self._rows_wait(anybody=bool(pids))
+        waiting = due or int(rows_wait)
         wanted = min(waiting, self.concurrency) - len(idle)
         for _ in range(max(0, min(wanted, self.concurrency - len(pids), STARTS_A_TICK))):
             if self.envs() and self._may_start():
                 self._start()
 
-    def _rows_wait(self, *, now: float, anybody: bool) -> bool:
-        """Do run-log rows wait for a worker: nobody is there to bring them, or those who are did not for a while?"""
-        if not self.jobs.closed_batches():
-            self._rows_since = None
-            return False
-        self._rows_since = now if self._rows_since is None else self._rows_since
-        return not anybody or now - self._rows_since >= ROWS_SECONDS
+    def _rows_wait(self, *, anybody: bool) -> bool:
+        """Does a run-log row wait for a worker: is nobody there to bring it, or did those who are not, for long?"""
+        oldest, now = self.jobs.oldest_rows(), self.clock.elapsed()
+        if oldest != self._oldest[0]:
+            self._oldest = (oldest, now)
+        return bool(oldest) and (not anybody or now - self._oldest[1] >= ROWS_SECONDS)
 
     def look_soon(self) -> None:
         """Look at the queue at the next turn: this process itself has queued something."""

@@ -36,6 +36,12 @@ def closed(database: Database) -> list[Batch]:
     return [Batch(row["env"], row["name"], row["n"]) for row in database.rows(sql)]
 
 
+def oldest(database: Database) -> str:
+    """The attempt whose rows have waited longest for the run log; empty: none waits. Reads few rows, however many wait."""
+    rows = database.rows(f"select r.job_id, r.claim {_CLOSED} order by r.seq limit 1")
+    return f"{rows[0]['job_id']}/{rows[0]['claim']}" if rows else ""
+
+
 def texts(database: Database, name: str) -> list[str]:
     """The rows of a batch, as JSON, in the order the tables ended; none once another worker has dropped them."""
     return [row["row"] for row in database.rows(_ROWS, name)]

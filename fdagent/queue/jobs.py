@@ -277,6 +277,10 @@ class Jobs:
         """What waits for the run log: the batches that have a name, oldest first, then each environment's other rows."""
         return batches.closed(self.database)
 
+    def oldest_rows(self) -> str:
+        """The attempt that is over whose run-log rows have waited longest; empty: none wait."""
+        return batches.oldest(self.database)
+
     def name_batch(self, env: str) -> str:
         """Make a batch of an environment's oldest rows that have no name; its name, empty when there are none.
 

@@ -6,7 +6,9 @@ Guarantees
 - A run log that can't be written ends no work: its rows stay, it is tried once a turn for each environment, and told
   once for each reason. While its oldest batch waits, no other is made, so an outage leaves few and large ones.
 - While job follows job, rows wait `BUSY_SECONDS` for others to go with: an append costs as much as a small table's run.
-  They don't wait for a long job: `meanwhile` brings them while it runs.
+  They don't wait for a long job: `meanwhile` brings them while it runs, as an idle worker does, every `LATE_SECONDS`.
+
+Does not know a home that was copied while rows waited in it: each copy brings them once.
 """
 
 import contextlib
@@ -29,7 +31,8 @@ from models.run import RunRow
 BUSY_SECONDS = 2.0
 """Between two flushes while there is always a next job."""
 LATE_SECONDS = 10.0
-"""Between two tries to bring rows into a run log that could not be written, while nothing else is to do."""
+"""Between two flushes beside a long job or while nothing is to do: of rows that could not be written, or that another
+worker has left."""
 LONGEST_JOIN_SECONDS = 30.0
 
 
@@ -68,8 +71,8 @@ class Flusher:
             self.flush()
 
     def flush_if_late(self) -> None:
-        """Try again what could not be written, now and then; raises as `flush` does."""
-        if self._late and self._flushed_at is not None and self.clock.elapsed() - self._flushed_at >= LATE_SECONDS:
+        """Flush now and then, while nothing else is to do; raises as `flush` does."""
+        if self._flushed_at is not None and self.clock.elapsed() - self._flushed_at >= LATE_SECONDS:
             self.flush()
 
     @contextlib.contextmanager
@@ -89,13 +92,15 @@ class Flusher:
             thread.join(LONGEST_JOIN_SECONDS)
 
     def _beside(self, over: threading.Event, open_database: Callable[[], Database]) -> None:
-        if over.wait(BUSY_SECONDS):
-            return
-        try:
-            with contextlib.closing(open_database()) as database:
-                self._flush(Jobs(database, clock=self.clock, ids=self.ids))
-        except Exception as err:  # noqa: BLE001  # the queue, which the worker itself is about to meet, if it lasts
-            self.trouble(f"Run-log rows wait until the job that runs has ended. {in_words(err)}")
+        wait = BUSY_SECONDS
+        while not over.wait(wait):
+            wait = LATE_SECONDS
+            try:
+                with contextlib.closing(open_database()) as database:
+                    self._flush(Jobs(database, clock=self.clock, ids=self.ids))
+            except Exception as err:  # noqa: BLE001  # the queue, which the worker itself is about to meet, if it lasts
+                self.trouble(f"Run-log rows wait until the job that runs has ended. {in_words(err)}")
+                return
 
     def _flush(self, jobs: Jobs) -> None:
         told, self._late = self._late, {}

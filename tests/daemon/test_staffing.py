@@ -300,23 +300,59 @@ def test_an_idle_daemon_does_not_read_the_queue(queue, crew, clock, monkeypatch)
     assert reads[-1] == clock.now, "at once when something has changed"
 
 
-def test_rows_that_wait_get_a_second_worker_only_where_the_first_one_does_not_bring_them(queue, crew):
+def row_left(queue, name: str, pid: int = 501) -> None:
+    queue.ask(name)
+    queue.other.finish(queue.claim(pid=pid), "succeed", JobFacts(), rows=(f'{{"row": "{name}"}}',))
+
+
+def brought(queue) -> None:
+    """Some worker has brought all rows that wait."""
+    for batch in queue.other.closed_batches():
+        queue.other.drop_batch(batch.name or queue.other.name_batch(batch.env))
+
+
+def busy(queue, crew) -> Staffing:
+    """One worker runs a long job; there may be two."""
     duty = staffing(queue, crew, concurrency=2)
-    queue.ask("j1")
     queue.ask("long")
     duty.tick()
-    crew.workers.pop("etl-01/2")
-    first, long = queue.claim(pid=501), queue.claim(pid=501)
-    queue.other.finish(first, "succeed", JobFacts(), rows=('{"row": 1}',))
+    assert queue.claim(pid=crew.workers["etl-01/1"]).id == "long"
+    return duty
+
+
+def test_a_row_that_a_busy_worker_does_not_bring_gets_another_worker_after_a_while(queue, crew):
+    duty = busy(queue, crew)
+    row_left(queue, "j1", pid=999)
     for _ in range(int(ROWS_SECONDS) - 1):
         duty.tick()
         queue.clock.now += 1
-    assert crew.started == ["etl-01/1", "etl-01/2"]
+    assert crew.started == ["etl-01/1"]
     for _ in range(3):
         duty.tick()
         queue.clock.now += 1
-    assert crew.started == ["etl-01/1", "etl-01/2", "etl-01/2"]
-    assert long.pid == crew.workers["etl-01/1"]
+    assert crew.started == ["etl-01/1", "etl-01/2"]
+
+
+def test_rows_that_come_and_are_brought_all_along_get_no_worker_of_their_own(queue, crew):
+    duty = busy(queue, crew)
+    for number in range(5 * int(ROWS_SECONDS)):
+        brought(queue)
+        row_left(queue, f"j{number}", pid=999)
+        duty.tick()
+        queue.clock.now += 1
+    assert crew.started == ["etl-01/1"]
+
+
+def test_the_wait_of_rows_that_were_brought_does_not_count_for_later_ones(queue, crew):
+    duty = busy(queue, crew)
+    row_left(queue, "j1", pid=999)
+    duty.tick()
+    brought(queue)
+    queue.ask("due", env="dev")
+    queue.clock.now += 2 * ROWS_SECONDS
+    queue.other.finish(queue.claim(pid=999), "succeed", JobFacts(), rows=('{"row": 2}',))
+    duty.tick()
+    assert crew.started == ["etl-01/1"]
 
 
 def test_workers_are_told_what_changed_and_nothing_twice(crew):

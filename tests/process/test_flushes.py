@@ -162,6 +162,39 @@ def test_rows_do_not_wait_for_a_long_job(site, flusher, monkeypatch):
         once_each(site, ["a"])
 
 
+def test_rows_that_could_not_be_written_beside_a_long_job_are_tried_again_while_it_runs(site, flusher, monkeypatch):
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
+    monkeypatch.setattr(module, "LATE_SECONDS", 0.01)
+    end_job(flusher.jobs, "a")
+    arrived, real, append = threading.Event(), Jobs.drop_batch, runlog.append_rows
+    away = iter([True])
+
+    def first_away(*args, **about):
+        if next(away, False):
+            raise Unavailable("The store is away.")
+        append(*args, **about)
+
+    def dropped(*args):
+        real(*args)
+        arrived.set()
+
+    monkeypatch.setattr(runlog, "append_rows", first_away)
+    monkeypatch.setattr(Jobs, "drop_batch", dropped)
+    with flusher.meanwhile(lambda: Database(where(site.root).home)):
+        assert arrived.wait(60)
+    once_each(site, ["a"])
+
+
+def test_a_worker_without_work_brings_now_and_then_what_another_has_left(site, flusher):
+    flusher.flush()
+    end_job(flusher.jobs, "a")
+    flusher.flush_if_late()
+    assert site.unflushed() == 1
+    flusher.clock.now += LATE_SECONDS
+    flusher.flush_if_late()
+    once_each(site, ["a"])
+
+
 def test_a_short_job_ends_without_a_flush_beside_it(site, flusher):
     end_job(flusher.jobs, "a")
     with flusher.meanwhile(lambda: pytest.fail("no connection is opened")):
