@@ -180,8 +180,11 @@ def test_rows_that_could_not_be_written_beside_a_long_job_are_tried_again_while_
 
     monkeypatch.setattr(runlog, "append_rows", first_away)
     monkeypatch.setattr(Jobs, "drop_batch", dropped)
+    said: list[str] = []
+    flusher.trouble = said.append
     with flusher.meanwhile(lambda: Database(where(site.root).home)):
         assert arrived.wait(60)
+    assert len(said) == 1
     once_each(site, ["a"])
 
 
