@@ -16,6 +16,7 @@ from rich.text import Text
 from fdagent.cli.lines import INDENT, LEAST, Frame, bar, clock, columns, due, moment, paragraph
 from fdagent.cli.snapshot import Sight, Snapshot, Warned
 from fdagent.cli.view import STYLES, attempt, console, state, what
+from fdagent.cli.words import why_job
 from fdagent.errors import FdagentError
 from fdagent.ports import Clock
 from fdagent.project.problems import printable
@@ -282,7 +283,7 @@ def _jobs(title: str, jobs: Sequence[Job], frame: Frame, now: float) -> list[Tex
 def _reason(job: Job, frame: Frame) -> list[Text]:
     """Why a job failed, or why it was put back."""
     style = "red" if job.state in ("failed", "dead") else "yellow"
-    return paragraph(job.error or job.reason, frame, style, indent=INDENT * 2)
+    return paragraph(why_job(job), frame, style, indent=INDENT * 2)
 
 
 def _has_blocks(out: Console) -> bool:

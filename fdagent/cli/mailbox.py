@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fdagent.cli import words
 from fdagent.cli.homes import people_audit
 from fdagent.cli.options import Config, Json, Project, number
 from fdagent.cli.where import Where, control_root, person, where
 from fdagent.errors import FdagentError, GaveUp, UsageError
+from fdagent.project.problems import printable
 
 if TYPE_CHECKING:
     from fdagent.commit import Audit
@@ -147,8 +149,8 @@ def _waited(store: "Store", env: str, name: str, clock: "Clock", *, seconds: flo
         clock.sleep(WAIT_SECONDS)
     if as_json:
         print(json.dumps(status.to_json(), indent=2))
-    elif status.error or status.reason:
-        print(status.error or status.reason)
+    elif why := words.why(status.state, status.error, status.reason):
+        print(printable(why))
     return 0 if status.state is RequestState.SUCCEEDED else FAILED
 
 
@@ -194,6 +196,8 @@ def _row(name: str, asked: "Request | None", status: "Status | None") -> dict[st
     """One request for programs."""
     from models.times import stamp
 
+    # What is left of one whose request file is gone is in its status: the tables that it resolved to.
+    entities = asked.entities if asked is not None else None if status is None else status.entities
     deadline = status.deadline if status is not None and status.deadline is not None else asked and asked.deadline
     row: dict[str, Any] = {
         "id": name,
@@ -201,7 +205,8 @@ def _row(name: str, asked: "Request | None", status: "Status | None") -> dict[st
         "schedule": None if asked is None else asked.schedule,
         "slot": None if asked is None else asked.slot,
         "submitted_by": None if asked is None else asked.submitted_by,
-        "entities": None if asked is None or asked.entities is None else list(asked.entities),
+        "request_file": asked is not None,
+        "entities": None if entities is None else list(entities),
         "deadline": stamp(deadline) if deadline else None,
     }
     if status is None:

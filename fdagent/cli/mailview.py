@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from fdagent.cli import view
+from fdagent.cli import view, words
 from fdagent.cli.fleetview import said
 from models.times import lasted, seconds
 
@@ -30,8 +30,8 @@ def _cells(row: Mapping[str, Any], now: float) -> tuple[str | Text, ...]:
     state = view.state(row["state"])
     if row.get("offered"):
         state += Text(" (offered)", "yellow")
-    tables = ", ".join(row["entities"]) if row["entities"] else "all"
-    why = row.get("error") or row.get("reason") or ""
+    tables = ", ".join(row["entities"]) if row["entities"] else "all" if row["request_file"] else ""
+    why = words.why(row["state"], row.get("error"), row.get("reason"))
     return said(row["id"]), state, _held(row), said(tables), _when(row, now), said(why)
 
 

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from fdagent.cli.words import reason
 from fdagent.project.problems import printable
 from models.job import Job
 from models.times import lasted
@@ -191,8 +192,8 @@ def job(found: Job) -> None:
         "ended": when(found.finished_at),
         "took": took(found.started_at, found.finished_at),
         "worker": found.worker,
-        "asked to stop": found.stop,
-        "reason": found.reason,
+        "asked to stop": reason(found.stop),
+        "reason": reason(found.reason),
         "category": found.category,
         "run key": found.run_key,
     }
@@ -200,14 +201,22 @@ def job(found: Job) -> None:
         if value:
             out.print(f"  {name:14} {value}", soft_wrap=True)
     if found.error:
-        out.print("  error")
+        out.print("  error of its last attempt" if found.state == "cancelled" else "  error")
         sentence(found.error, "red" if found.finished_at else "yellow", indent=4)
     rows = [
-        (name, state(at.get("state", "")), number(at.get("rows", 0)), printable(at.get("error", "")))
+        (
+            name,
+            state(at.get("state", "")),
+            number(at.get("read") or 0),
+            number(at.get("rows") or 0),
+            number(at.get("quarantined") or 0),
+            printable(at.get("error", "")),
+        )
         for name, at in found.tables.items()
     ]
     if rows:
-        grid("Its tables", ("table", "state", "rows written", "why"), rows, right=("rows written",), wrap=("why",))
+        counts = ("rows read", "rows written", "quarantined")
+        grid("Its tables", ("table", "state", *counts, "why"), rows, right=counts, wrap=("why",))
 
 
 class Worked:

@@ -83,7 +83,7 @@ def test_a_job_whose_worker_is_gone_may_be_recovered_and_waits_for_an_agent(desk
 def test_a_job_that_was_asked_to_stop_says_so(desk):
     desk.running()
     desk("cancel", "job1")
-    assert "It was asked to stop (cancelled)" in desk("why", "job1").out
+    assert "It was asked to stop: it does at the end of the table it is at. Somebody asked" in desk("why", "job1").out
 
 
 def test_a_job_that_failed_may_be_tried_again_and_shows_its_error(desk):

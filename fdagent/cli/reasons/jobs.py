@@ -12,6 +12,7 @@ from fdagent.cli.control import request_ended, request_of
 from fdagent.cli.homes import queue, schedules_of
 from fdagent.cli.reasons.told import Explained, Mailroom, Named
 from fdagent.cli.where import Where, running_agent
+from fdagent.cli.words import reason
 
 if TYPE_CHECKING:
     from fdagent.fleet.schedules import View
@@ -92,7 +93,9 @@ def _job_notes(place: Where, job: "Job", now: float) -> Iterator[str]:
         request = job.source.removeprefix("pipeline:")
         yield f"It stands for the request {request}: `fdagent why {job.env}/{request}` shows that."
     if job.stop:
-        yield f"It was asked to stop ({job.stop}): it does at the end of the table it is at."
+        yield f"It was asked to stop: it does at the end of the table it is at. {reason(job.stop)}"
+    if job.state is JobState.CANCELLED:
+        yield f"It was cancelled. {reason(job.reason)}"
     if job.error:
         yield f"Its last error: {job.error}"
 

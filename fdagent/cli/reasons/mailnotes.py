@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fdagent.cli import words
 from fdagent.cli.lease import ESTIMATE
 from fdagent.cli.reasons.told import Mailroom
 
@@ -74,8 +75,8 @@ def _ended(status: "Status") -> Iterator[str]:
     at = "" if status.finished_at is None else f" at {stamp(status.finished_at)}"
     yield f"It ended {status.state}{at}; a final status never changes: ask anew with `fdagent request {status.env}`."
     yield from _holds(status)
-    if status.error or status.reason:
-        yield f"Why: {status.error or status.reason}"
+    if why := words.why(status.state, status.error, status.reason):
+        yield f"Why: {why}"
 
 
 def _holds(status: "Status") -> Iterator[str]:
