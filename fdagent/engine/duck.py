@@ -5,6 +5,8 @@ Guarantees: the session's time zone is UTC, no extension is fetched or loaded fr
 sentence. Does not know tables or entities.
 """
 
+import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,7 @@ from typing import Any, Self
 
 import duckdb
 
-from fdagent.errors import Denied, DiskFull, RunError
+from fdagent.errors import Denied, DiskFull, RunError, Unavailable
 
 CONVERSION = (
     "Use try_cast(... as ...), which gives NULL where a value can't be converted, and a not_null check with severity "
@@ -24,6 +26,7 @@ CONVERSION = (
 )
 PARSING = CONVERSION.replace("try_cast(... as ...)", "try_strptime")
 OUT_OF_RANGE = "Cast to a wider type before it is computed with, or correct the value at its source."
+NOT_NOW = tuple(os.strerror(number).lower() for number in (errno.EIO, errno.ESTALE, errno.ETIMEDOUT))
 NO_ROOM = ("no space left", "disk full", "not enough space", "max_temp_directory_size")
 
 
@@ -159,6 +162,7 @@ def limits() -> Iterator[None]:
     Raises:
         DiskFull: No room is left.
         Denied: A file may not be read or written.
+        Unavailable: The system failed to read or write one.
         RunError: More memory was needed than `memory_limit` allows.
     """
     try:
@@ -177,6 +181,10 @@ def limits() -> Iterator[None]:
             ) from err
         if "permission denied" in str(err).lower():
             raise Denied(f"No rights on a file: {first_line(err)}", fix="Give this user access.") from err
+        if any(words in str(err).lower() for words in NOT_NOW):
+            raise Unavailable(
+                f"A file can't be read or written: {first_line(err)}", fix="Run again once it can."
+            ) from err
         raise
 
 

@@ -64,7 +64,7 @@ def stage(
 
     Raises:
         BadSource: A file is not as it is declared, or has a bad row and `on_bad_row = "fail"`.
-        SourceMissing, Denied: A file can't be opened.
+        SourceMissing, Denied, Unavailable: A file can't be read.
     """
     opened = [open_text(file, csv, columns, duck.spill / f"{n}.csv") for n, file in enumerate(files)]
     texts_ = [file for file in opened if file is not None]

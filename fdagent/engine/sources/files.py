@@ -6,19 +6,20 @@ one that is delivered again, changed, is read again. Files are read in the order
 A pattern that matches nothing is an error while nothing was ever taken through it: a misspelt folder must not look like
 an empty feed. Later, with `take = "new"`, an empty folder is how a feed that is archived after loading looks between
 two deliveries: nothing is new. A plain path without a wildcard names one file that has to be there, always; so does
-any pattern with `take = "all"` or `"newest"`, where no file would mean an empty table.
+any pattern with `take = "all"` or `"newest"`, where no file would mean an empty table. A folder that is not there, or
+can't be listed, is an error always (`listing.py`).
 
 Does not see that a file is still being written, but for one that changes between the listing and the end of the
 reading: the run then fails and nothing is loaded.
 """
 
-import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from fdagent.engine.marks import FoundFile, Taken
-from fdagent.errors import BadSource, Denied, SourceMissing
+from fdagent.engine.sources.listing import literal, matching, reached
+from fdagent.errors import BadSource, SourceMissing
 from fdagent.project.model import Take
 from fdagent.project.problems import printable
 
@@ -27,25 +28,17 @@ def find(pattern: str, root: Path) -> list[FoundFile]:
     """The files of an absolute pattern, oldest first.
 
     Raises:
-        Denied: A file's size and time can't be read.
-        BadSource: A file's name is no text, so that neither marks nor DuckDB can hold it.
+        SourceMissing, Denied, Unavailable: A folder is not there or can't be listed.
+        BadSource: A file's name is no text, so that neither marks nor DuckDB can hold it; or a link leads to itself.
     """
     found = []
-    for name in glob.glob(pattern, recursive=True):  # noqa: PTH207  # Path.glob takes no absolute pattern
-        path = Path(name)
-        try:
-            stat = path.stat()
-        except FileNotFoundError:
-            continue  # it was moved away since the listing
-        except PermissionError as err:
-            raise Denied(f"No rights to read the source file {path}.", fix="Give this user access.") from err
-        if path.is_file():
-            _require_text(name)
-            found.append(FoundFile(path, _name(path, root), stat.st_size, stat.st_mtime_ns // 1000))
+    for path, stat in matching(pattern).items():
+        _require_text(path)
+        found.append(FoundFile(path, _name(path, root), stat.st_size, stat.st_mtime_ns // 1000))
     return sorted(found, key=lambda file: (file.modified_us, file.name))
 
 
-def _require_text(name: str) -> None:
+def _require_text(name: Path) -> None:
     """Refuse a name that is not UTF-8: Linux allows any bytes."""
     raw = os.fsencode(name)
     try:
@@ -75,7 +68,7 @@ def choose(take: Take, pattern: str, found: Sequence[FoundFile], taken: Taken, *
     must_be_there = take != "new" or not wild or not taken.any
     if not found and must_be_there:
         raise SourceMissing(
-            f"No file matches {_shown(pattern)}.",
+            f"No file matches {literal(pattern)}.",
             fix="Deliver it, or correct [source] files or the environment's vars.",
         )
     if take == "all":
@@ -85,7 +78,7 @@ def choose(take: Take, pattern: str, found: Sequence[FoundFile], taken: Taken, *
     below = [file for file in found if taken.below(file)]
     if len(below) > taken.rolled_up:
         raise BadSource(
-            f"{len(below) - taken.rolled_up} of the {len(below)} oldest files of {_shown(pattern)} arrived late, with a "
+            f"{len(below) - taken.rolled_up} of the {len(below)} oldest files of {literal(pattern)} arrived late, with a "
             "modified time at which all files were loaded long ago; which, can't be told.",
             fix="Give the late file the present time (touch it), and it is loaded.",
         )
@@ -97,15 +90,16 @@ def require_unchanged(files: Sequence[FoundFile]) -> None:
 
     Raises:
         BadSource: Names the file.
+        Denied, Unavailable: It can't be told.
     """
     for file in files:
-        try:
-            stat = file.path.stat()
-        except FileNotFoundError:
-            changed = True
-        else:
-            changed = (stat.st_size, stat.st_mtime_ns // 1000) != (file.size, file.modified_us)
-        if changed:
+        with reached(file.path):
+            try:
+                stat = file.path.stat()
+                unchanged = (stat.st_size, stat.st_mtime_ns // 1000) == (file.size, file.modified_us)
+            except (FileNotFoundError, NotADirectoryError):
+                unchanged = False
+        if not unchanged:
             raise BadSource(f"{file.name} changed while it was read.", fix="Nothing was loaded; run again.")
 
 
@@ -117,8 +111,3 @@ def _name(path: Path, root: Path) -> str:
         return plain.relative_to(os.path.normpath(root)).as_posix()
     except ValueError:
         return plain.as_posix()
-
-
-def _shown(pattern: str) -> str:
-    """The pattern as a person wrote it: without the escapes that keep the project's own path literal."""
-    return pattern.replace("[[]", "[").replace("[*]", "*").replace("[?]", "?")

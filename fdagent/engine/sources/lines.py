@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fdagent.engine.sources.listing import reached
 from fdagent.engine.sources.text import CHUNK_BYTES, reader
 from fdagent.project.model import Csv
 
@@ -23,7 +24,7 @@ def at_offsets(path: Path, offsets: Sequence[int]) -> dict[int, int]:
     lines: dict[int, int] = {}
     wanted = sorted(set(offsets))
     line, position, next_one = 1, 0, 0
-    with path.open("rb") as opened:
+    with reached(path), path.open("rb") as opened:
         while next_one < len(wanted) and (chunk := opened.read(CHUNK_BYTES)):
             start = 0
             while next_one < len(wanted) and wanted[next_one] < position + len(chunk):
@@ -60,7 +61,7 @@ def of_rows(path: Path, rows: Sequence[Row], csv: Csv) -> list[int | None]:
 def _bare_lines(path: Path, quote: bytes) -> Iterator[list[bytes]]:
     """The file's lines without their ends and without quotes, as many at a time as a chunk has."""
     rest = b""
-    with path.open("rb") as opened:
+    with reached(path), path.open("rb") as opened:
         while chunk := opened.read(CHUNK_BYTES):
             bare = chunk.replace(quote, b"") if quote else chunk
             lines = (rest + bare).split(b"\n")
@@ -90,7 +91,7 @@ def _read_again(path: Path, rows: Sequence[Row], found: list[int | None], csv: C
         if found[n] is None:
             wanted[tuple(value or "" for value in row)].append(n)
     nulls = set(csv.null)
-    with path.open(encoding="utf-8", errors="replace", newline="") as opened:
+    with reached(path), path.open(encoding="utf-8", errors="replace", newline="") as opened:
         records = reader(opened, csv)
         before = 0
         for record in records:

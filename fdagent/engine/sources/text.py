@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from fdagent.engine.marks import FoundFile
-from fdagent.errors import BadSource, Denied, SourceMissing
+from fdagent.engine.sources.listing import reached
+from fdagent.errors import BadSource
 from fdagent.project.model import Column, Csv
 from fdagent.project.names import equal_but_for_case
 
@@ -59,14 +60,15 @@ def open_text(file: FoundFile, csv: Csv, columns: tuple[Column, ...], copy: Path
 
     Raises:
         BadSource: It is empty, or is not what it is declared to be.
-        SourceMissing, Denied: It can't be opened.
+        SourceMissing, Denied, Unavailable: It can't be read.
+        DiskFull: No room for its copy.
     """
-    try:
-        start = _start(file.path)
-    except FileNotFoundError as err:
-        raise SourceMissing(f"{file.name} was there and is gone.", fix="Run again.") from err
-    except PermissionError as err:
-        raise Denied(f"No rights to read {file.name}.", fix="Give this user access.") from err
+    with reached(file.name):
+        return _opened(file, csv, columns, copy)
+
+
+def _opened(file: FoundFile, csv: Csv, columns: tuple[Column, ...], copy: Path) -> TextFile | None:
+    start = _start(file.path)
     if csv.encoding in _UTF8:
         for wrong, what in _WRONG_STARTS.items():
             if start.startswith(wrong):
