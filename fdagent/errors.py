@@ -19,6 +19,7 @@
     │   └── BadKey                               a key no record may have
     ├── HomeError                                the agent's own folder
     │   ├── HomeDenied                           no rights there
+    │   ├── HomeGone                             removed or replaced under its agent
     │   ├── DiskFull                             no room; nothing half-written
     │   └── QueueUnreadable                      the queue file is not one of ours
     │       └── QueueDamaged                     it is no whole SQLite file any more
@@ -58,6 +59,7 @@ __all__ = [
     "HandedOver",
     "HomeDenied",
     "HomeError",
+    "HomeGone",
     "InvalidInput",
     "MarksUnknown",
     "NewerContract",
@@ -190,6 +192,10 @@ class HomeDenied(HomeError):
 
     exit_code = 2
     category = Category.ACCESS
+
+
+class HomeGone(HomeError):
+    """The folder was removed or replaced while its agent ran."""
 
 
 class DiskFull(HomeError):

@@ -16,6 +16,7 @@ from fdagent.cli.where import Where, where
 
 if TYPE_CHECKING:
     from fdagent.config.settings import Settings
+    from fdagent.work.runner import Agent as Runs
 
 INTERRUPTED = 130
 
@@ -36,8 +37,8 @@ def serve(place: Where) -> int:
     from fdagent.daemon.main import build
     from fdagent.system import SystemClock
 
-    with taken(place.home, SystemClock()):
-        daemon = build(settings_of(place), place.home, place.host, sys.stdout)
+    with taken(place.home, SystemClock()) as still_there:
+        daemon = build(settings_of(place), place.home, place.host, sys.stdout, still_there)
         _on_signals(daemon.stop)
         daemon.run()
     return 0
@@ -81,9 +82,9 @@ def work(place: Where, *, quiet: bool) -> int:
     from fdagent.queue.db import Database
     from fdagent.queue.jobs import Jobs, Worker
     from fdagent.system import SystemClock, SystemIds, SystemProcesses
-    from fdagent.work.runner import Agent
-    from fdagent.work.worker import Told, Work
+    from fdagent.work.worker import Retry, Told, Work
 
+    settings = place.settings
     clock, ids, processes = SystemClock(), SystemIds(), SystemProcesses()
     database = Database(place.home)
     take_home(place, database)
@@ -93,13 +94,16 @@ def work(place: Where, *, quiet: bool) -> int:
     worked = view.Worked(quiet=quiet)
     worker = Work(
         Jobs(database, clock=clock, ids=ids, project=place.project),
-        Agent(place.agent, ids.new(), place.host, place.project),
+        _runs(place, ids.new()),
         who,
         wishes,
         clock,
         ids,
         processes,
         open_database=lambda: Database(place.home),
+        retry=Retry()
+        if settings is None
+        else Retry(settings.retry.backoff_seconds, settings.retry.max_backoff_seconds),
         told=Told(worked.job, worked.row, worked.trouble),
     )
     try:
@@ -111,6 +115,17 @@ def work(place: Where, *, quiet: bool) -> int:
         return INTERRUPTED
     worked.end(attempts)
     return 1 if worked.failed else 0
+
+
+def _runs(place: Where, instance: str) -> "Runs":
+    """Who runs, as patiently and with as much memory as agent.toml says."""
+    from fdagent.work.runner import Agent as Runs
+
+    runs = Runs(place.agent, instance, place.host, place.project)
+    if place.settings is None:
+        return runs
+    agent = place.settings.agent
+    return replace(runs, memory_limit=agent.memory_limit, table_lease_seconds=agent.table_lease_seconds)
 
 
 class Signals:
@@ -135,7 +150,7 @@ class Signals:
             print("Stopped.", file=sys.stderr, flush=True)
             os._exit(INTERRUPTED)
         self._asked = True
-        print("Stopping after the table that runs; once more to stop at once.", file=sys.stderr)
+        print("Stopping after the table that runs, if one does; once more to stop at once.", file=sys.stderr)
 
 
 def _on_signals(call: Callable[[], None]) -> None:

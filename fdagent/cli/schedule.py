@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fdagent.cli.homes import people_audit, schedules_of, view_as_json
-from fdagent.cli.options import Config, Json, Project
+from fdagent.cli.options import Config, Json, Project, given
 from fdagent.cli.where import Where, where
 from fdagent.errors import UsageError
 from models.ids import shown
@@ -35,12 +35,23 @@ def list_schedules(project: Project = None, config: Config = None, as_json: Json
         print("There are no schedules: [[schedule]] in an agent.toml makes one.")
 
 
+def _meaning(schedules: "Schedules", schedule_id: str) -> str:
+    """What a pause of it means, as the end of a sentence."""
+    if any(one.shared for one in schedules.settings.schedules if one.id == schedule_id):
+        return "this agent posts none of its due times meanwhile. Other agents that share it go on: pause it there, too."
+    return "what is due meanwhile is not run."
+
+
 @schedule.command()
 def pause(
     schedule_id: Id,
     until: Annotated[
-        str, typer.Option(help="When it ends by itself: 2027-01-15T09:00:00Z, or '2027-01-15 09:00' local time.")
-    ] = "",
+        str | None,
+        typer.Option(
+            callback=given,
+            help="When it ends by itself: 2027-01-15T09:00:00Z, or '2027-01-15 09:00' local time.",
+        ),
+    ] = None,
     project: Project = None,
     config: Config = None,
     as_json: Json = False,
@@ -60,7 +71,7 @@ def pause(
         print(json.dumps(view_as_json(view), indent=2))
     else:
         ends = f"until {view.shown(end)}" if until else f"until `fdagent schedule resume {schedule_id}`"
-        print(f"Paused {schedule_id} {ends}: what is due meanwhile is not run.")
+        print(f"Paused {schedule_id} {ends}: {_meaning(schedules, schedule_id)}")
 
 
 @schedule.command()

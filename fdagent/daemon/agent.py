@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from fdagent.commit import Audit
 from fdagent.config.settings import Settings
 from fdagent.daemon.describe import Describe
-from fdagent.daemon.duties import Crew, Duty, Pruning, Recovery, Staffing, Telling, Turns, Wish
+from fdagent.daemon.duties import Crew, Duty, Homing, Pruning, Recovery, Staffing, Telling, Turns, Wish
 from fdagent.daemon.home import DRAIN
 from fdagent.daemon.mail import Mail
-from fdagent.errors import QueueDamaged, in_words
+from fdagent.errors import HomeGone, QueueDamaged, in_words
 from fdagent.fleet.look import Me
 from fdagent.fleet.mailbox import Mailbox
 from fdagent.fleet.presence import Presence
@@ -56,6 +56,8 @@ class Ports:
     audit: Audit | None = None
     turned: Callable[[], None] = lambda: None
     """Told at each turn of the loop, for whoever watches that it goes on."""
+    home_there: Callable[[], bool] = lambda: True
+    """Is the home still the one that this daemon holds?"""
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ class Daemon:
 
     def __init__(self, settings: Settings, instance: str, describe: Describe, ports: Ports) -> None:
         self.settings, self.ports = settings, ports
-        self._stopping = self._signalled = self._at_once = False
+        self._stopping = self._signalled = self._at_once = self._homeless = False
         self.presences = [
             Presence(
                 store,
@@ -144,6 +146,7 @@ class Daemon:
 
         Raises:
             QueueDamaged: The queue file can't be used any more; the workers were ended.
+            HomeGone: The home was removed or replaced; the workers were ended, and the agent said goodbye.
             HomeError: The queue file can't be written at the start.
         """
         ports = self.ports
@@ -152,6 +155,8 @@ class Daemon:
         try:
             while not self._stopping:
                 ports.clock.sleep(min(self.tick(), LONGEST_SLEEP_SECONDS))
+            if self._homeless:
+                self._leave()
             self._drain()
         except QueueDamaged as err:
             ports.tell("error", "queue_damaged", f"The agent ends; its next start puts the file aside. {err}")
@@ -177,6 +182,18 @@ class Daemon:
             for presence in self.presences:
                 self._did("Presence", presence.stop)
 
+    def _leave(self) -> None:
+        """End at once: what this daemon holds is no home any more, and another may hold the one that is there now."""
+        gone = HomeGone(
+            "The agent's home folder was removed or replaced while it ran, so it ends.",
+            fix="Start it again; what waited in the old home's queue must be asked for again.",
+        )
+        self.ports.tell("error", "home_gone", str(gone))
+        self._end_workers()
+        for presence in self.presences:
+            self._did("Presence", presence.stop)
+        raise gone
+
     def _did(self, duty: str, act: Callable[[], None]) -> None:
         try:
             act()
@@ -201,6 +218,7 @@ class Daemon:
         ports, agent = self.ports, self.settings.agent
         return [
             *(Beating(presence, agent.status_seconds) for presence in self.presences),
+            Homing(ports.home_there, self._lost_home),
             Wish(ports.jobs, DRAIN, self._asked),
             self._recovery,
             *self._mailboxes,
@@ -235,6 +253,9 @@ class Daemon:
         if not self._stopping:
             self.ports.tell("info", "drain", "A person asked this agent to stop.")
             self._stopping = True
+
+    def _lost_home(self) -> None:
+        self._homeless = self._stopping = True
 
     def _failed(self, duty: str, sentence: str) -> None:
         self.ports.tell("error", "duty_failed", f"{duty} failed and is tried again: {sentence}")

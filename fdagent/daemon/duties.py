@@ -293,6 +293,20 @@ class Wish:
                 self.wished()
 
 
+@dataclass(frozen=True, slots=True)
+class Homing:
+    """Looks whether the home is still the one that this daemon holds."""
+
+    there: Callable[[], bool]
+    lost: Callable[[], None]
+    every: float = 5.0
+
+    def tick(self) -> None:
+        """One look."""
+        if not self.there():
+            self.lost()
+
+
 @dataclass(slots=True)
 class Pruning:
     """Deletes jobs that finished longer ago than they are kept."""

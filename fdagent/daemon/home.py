@@ -25,8 +25,8 @@ PAUSE_SECONDS = 0.05
 
 
 @contextlib.contextmanager
-def taken(home: Path, clock: Clock) -> Iterator[None]:
-    """Hold a home while a block runs.
+def taken(home: Path, clock: Clock) -> Iterator[Callable[[], bool]]:
+    """Hold a home while a block runs; it is given what tells whether the home is still there.
 
     Raises:
         Refused: Another daemon has it.
@@ -43,7 +43,7 @@ def taken(home: Path, clock: Clock) -> Iterator[None]:
             held.callback(lock.release)
             held.callback(_remove, home / PID)
             (home / PID).write_text(f"{os.getpid()}\n", encoding="ascii")
-        yield
+        yield lock.in_place
 
 
 def daemon_pid(home: Path) -> int | None:

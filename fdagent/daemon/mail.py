@@ -78,7 +78,7 @@ class Mail:
             env,
             store,
             self.me,
-            lambda: Serving(env, settings.pipeline, self.watch.project(), _promoted(store)),
+            lambda: self._serving(env, store),
             lambda: presence.standing is Standing.PRESENT,
             self.free,
             self.stopping,
@@ -105,6 +105,10 @@ class Mail:
             self.audit,
         )
         return mailbox, Vigil(mailbox), posting
+
+    def _serving(self, env: str, store: Store) -> Serving:
+        promoted = _promoted(store)
+        return Serving(env, self.settings.pipeline, self.watch.project(promoted), promoted)
 
     def free(self) -> int:
         """Workers without work, less what waits for them; negative when more waits than there are workers."""

@@ -4,7 +4,7 @@ Guarantees: everything a daemon needs is opened here and nowhere else, so what r
 daemon over other ports. Loads no table library.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -35,7 +35,9 @@ WARNINGS = frozenset({"trouble", "worker_output"})
 """Events of a worker that are warnings."""
 
 
-def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Daemon:
+def build(
+    settings: Settings, home: Path, host: str, out: IO[str] | None, home_there: Callable[[], bool] = lambda: True
+) -> Daemon:
     """A daemon over this machine's clocks, processes and files.
 
     Args:
@@ -43,6 +45,7 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
         home: The agent's home, held by the caller; a damaged queue file in it is put aside.
         host: This machine's name.
         out: Where log lines go beside the log files.
+        home_there: Is the home still the one that the caller holds?
 
     Raises:
         ProjectError, NotFound, UsageError: The project can't be run.
@@ -66,7 +69,9 @@ def build(settings: Settings, home: Path, host: str, out: IO[str] | None) -> Dae
     watch = ProjectWatch(agent.project, clock)
     describe = Describe(settings, instance, host, jobs, schedules, clock, processes, watch)
     turned = Watchdog(crew.supervisor, clock, log.tell).turned
-    ports = Ports(jobs, schedules, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition, turned)
+    ports = Ports(
+        jobs, schedules, crew.supervisor, stores, clock, ids, processes, log.tell, audit.transition, turned, home_there
+    )
     crew.daemon = Daemon(settings, instance, describe, ports)
     return crew.daemon
 

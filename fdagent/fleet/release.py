@@ -18,7 +18,7 @@ from models.step import Refusal
 
 def open_control(places: Places, *, clock: Clock, ids: Ids) -> Store:
     """The control root of a local environment."""
-    return LocalStore(places.control, clock=clock, ids=ids)
+    return LocalStore(places.control, clock=clock, ids=ids, within=places.project.root)
 
 
 def promoted_version(store: Store) -> str:

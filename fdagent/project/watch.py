@@ -1,6 +1,7 @@
 """The project folder as a running agent sees it: read again from time to time, unknown while it can't be read.
 
-Guarantees: what is answered was checked whole, and is at most `SECONDS` old. A folder that is being changed, or is broken
+Guarantees: what is answered was checked whole, and is at most `SECONDS` old, or `SOON_SECONDS` where it is not the version
+that is asked for: a promotion is seen within a poll. A folder that is being changed, or is broken
 just now, is None: nothing is served from half a project.
 """
 
@@ -13,6 +14,7 @@ from fdagent.project.load import load_project
 from fdagent.project.model import Project
 
 SECONDS = 60.0
+SOON_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -24,10 +26,15 @@ class ProjectWatch:
     _project: Project | None = field(default=None)
     _read_at: float | None = None
 
-    def project(self) -> Project | None:
-        """The project; None while it can't be loaded."""
+    def project(self, expected: str = "") -> Project | None:
+        """The project; None while it can't be loaded.
+
+        Args:
+            expected: The metadata version it should have by now, such as the promoted one; empty: any.
+        """
         now = self.clock.elapsed()
-        if self._read_at is None or now - self._read_at >= SECONDS:
+        other = bool(expected) and (self._project is None or self._project.metadata_version != expected)
+        if self._read_at is None or now - self._read_at >= (SOON_SECONDS if other else SECONDS):
             self._read_at = now
             try:
                 self._project = load_project(self.root)

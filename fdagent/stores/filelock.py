@@ -149,6 +149,17 @@ class FileLock:
         finally:
             os.close(handle)
 
+    def in_place(self) -> bool:
+        """Is the file that is held still the one at its path, so that whoever asks for it there is kept out?"""
+        if self._handle is None:
+            return False
+        mine = os.fstat(self._handle)
+        try:
+            there = os.stat(self._path)  # noqa: PTH116 - as everywhere in this file
+        except OSError:
+            return False
+        return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
+
     def __enter__(self) -> None:
         self.acquire()
 

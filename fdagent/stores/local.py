@@ -45,6 +45,7 @@ class LocalStore:
         root: The control root; made by the first write.
         clock: This machine's clocks.
         ids: Names for files set aside.
+        within: A folder that must be there and is never made, such as a project's or a mounted share's; None: none.
         files: The system's file calls; others in tests.
         locker: The system's lock; another in tests.
 
@@ -53,7 +54,14 @@ class LocalStore:
     """
 
     def __init__(
-        self, root: Path, *, clock: Clock, ids: Ids, files: Files | None = None, locker: Locker | None = None
+        self,
+        root: Path,
+        *,
+        clock: Clock,
+        ids: Ids,
+        within: Path | None = None,
+        files: Files | None = None,
+        locker: Locker | None = None,
     ) -> None:
         drive = network_drive(root)
         if drive:
@@ -62,6 +70,7 @@ class LocalStore:
                 fix="Use a folder on a drive of this machine; several machines share work through OneLake.",
             )
         self._root = root.absolute()
+        self._within = within
         self._base = str(self._root)
         self._clock = clock
         self._ids = ids
@@ -79,6 +88,8 @@ class LocalStore:
         folder, start = split_prefix(prefix)
         with self._sentences(f"The folder {self._root / folder} can't be listed"):
             entries = self._folders.entries(folder)
+        if not entries:
+            self._check_there()
         return tuple(entry for entry in entries if entry.key.startswith(prefix)) if start else entries
 
     def read(self, key: str) -> Blob | None:
@@ -90,6 +101,8 @@ class LocalStore:
                 self._files.sync_folder(_folder(path))
                 self._unsynced.discard(_folder(path))
             file = look(self._files, path)
+        if file is None:
+            self._check_there()
         return None if file is None else Blob(file.body, file.etag, age(self._clock.wall(), file.written))
 
     def write(self, key: str, body: bytes, condition: Condition) -> str:
@@ -162,12 +175,20 @@ class LocalStore:
         """Make the folders that a change needs; the first one of a process also sweeps what dead writers left."""
         if folder in self._made:
             return
+        self._check_there()
         if not self._made:
             self._make(self._root / LOCKS)
             self._make(self._root / ASIDE)
             self._sweep()
         self._make(Path(folder))
         self._made.add(folder)
+
+    def _check_there(self) -> None:
+        """Nothing is there: is that because the whole of it is gone?"""
+        if self._within is not None and not self._within.is_dir():
+            raise Unavailable(
+                f"The folder {self._within} is not there.", fix="Put it back, or mount it; nothing was changed."
+            )
 
     def _make(self, folder: Path) -> None:
         """Make a folder and those above it, each synced into the one above."""

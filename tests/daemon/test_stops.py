@@ -1,9 +1,11 @@
 """SIGTERM, a second signal, a drain, and two daemons on one home."""
 
+import shutil
 import signal
 import subprocess
 import time
 
+import psutil
 import pytest
 from daemon_kit import Agent, fault, make_site, one_effect_each, orphans, until
 from process_kit import command
@@ -103,6 +105,25 @@ def test_a_second_daemon_on_a_home_is_refused_with_the_pid_of_the_first(agents, 
     agent.stop()
     agent.start().up()
     agent.stop()
+
+
+@pytest.mark.parametrize("how", ["removed", "moved away", "replaced"])
+def test_a_daemon_whose_home_is_gone_says_goodbye_and_ends(agents, tmp_path, how):
+    agent = agents(make_site(tmp_path / "project")).start()
+    agent.ended(agent.ask())
+    workers = [child.pid for child in psutil.Process(agent.pid).children()]
+    assert workers
+    if how == "removed":
+        shutil.rmtree(agent.home)
+    else:
+        agent.home.rename(tmp_path / "elsewhere")
+    if how == "replaced":
+        agent.home.mkdir()
+        (agent.home / "agent.lock").touch()
+    assert agent.process.wait(30) == 1
+    assert agent.record()["state"] == "stopped"
+    assert "removed or replaced while it ran" in agent.out.read_text(encoding="utf-8")
+    assert not [pid for pid in workers if psutil.pid_exists(pid)]
 
 
 def test_a_daemon_that_was_killed_leaves_a_home_that_the_next_one_can_take(agents, tmp_path):

@@ -48,6 +48,30 @@ def test_a_store_whose_folders_were_removed_under_it_makes_them_anew(store, root
     assert store.read("status/a.json").body == b"1"
 
 
+def test_a_folder_that_holds_the_store_is_missed_and_never_made_anew(tmp_path):
+    project, away = tmp_path / "project", tmp_path / "away"
+    project.mkdir()
+    store = LocalStore(project / ".local/_control", clock=SystemClock(), ids=SystemIds(), within=project)
+    assert store.read("status/a.json") is None
+    etag = store.write("status/a.json", b"1", Absent())
+    project.rename(away)
+    for act in (
+        lambda: store.read("status/a.json"),
+        lambda: store.list("status/"),
+        lambda: store.delete("status/a.json", Match(etag)),
+        lambda: store.write("status/a.json", b"2", Match(etag)),
+        lambda: store.write("requests/b.json", b"2", Absent()),
+        lambda: store.write("requests/b.json", b"2", Absent()),
+    ):
+        with pytest.raises(Unavailable):
+            act()
+    with pytest.raises(Unavailable, match="project is not there"):
+        store.read("status/a.json")
+    assert not project.exists()
+    away.rename(project)
+    assert store.write("status/a.json", b"2", Match(etag))
+
+
 @pytest.mark.parametrize("kind", ["link", "link to nowhere", "pipe", "folder", "socket"])
 def test_what_is_not_a_file_is_never_read_waited_for_or_written_over_and_hides_no_other(store, root, tmp_path, kind):
     (tmp_path / "secret").write_text("outside")
