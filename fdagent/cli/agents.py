@@ -10,7 +10,7 @@ import typer
 
 from fdagent.cli.homes import people_audit
 from fdagent.cli.lease import ESTIMATE
-from fdagent.cli.options import Config, Json, Project
+from fdagent.cli.options import Config, Json, Project, given
 from fdagent.cli.where import Where, control_root, where
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def agents(
     env: Annotated[str, typer.Argument(help="The environment.")],
-    forget: Annotated[str, typer.Option(metavar="NAME", help="Delete the record of one that is gone for good.")] = "",
+    forget: Annotated[
+        str | None, typer.Option(metavar="NAME", callback=given, help="Delete the record of one that is gone for good.")
+    ] = None,
     project: Project = None,
     config: Config = None,
     as_json: Json = False,

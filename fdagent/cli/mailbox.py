@@ -8,7 +8,7 @@ import typer
 
 from fdagent.cli import words
 from fdagent.cli.homes import people_audit
-from fdagent.cli.options import Config, Json, Project, number
+from fdagent.cli.options import Config, Json, Project, given, number
 from fdagent.cli.where import Where, control_root, person, where
 from fdagent.errors import FdagentError, GaveUp, UsageError
 from fdagent.project.problems import printable
@@ -26,6 +26,19 @@ PAST_DEADLINE_SECONDS = 180.0
 MOST_MINUTES = 366 * 1440
 """The latest deadline: who asks for more means another unit."""
 Minutes = Annotated[float, typer.Option(min=1, max=MOST_MINUTES, callback=number, help="Minutes until it expires.")]
+Cancel = Annotated[
+    str | None, typer.Option(metavar="ID", callback=given, help="Ask that this request is cancelled instead.")
+]
+Abandon = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID", callback=given, help="End this request as failed instead: its agent is not expected back."
+    ),
+]
+Op = Annotated[
+    str | None,
+    typer.Option(callback=given, help="With --abandon, the op that `why ID` shows: exactly this version."),
+]
 LONGEST_RUN_SECONDS = 86_400.0
 FAILED = 1
 
@@ -36,12 +49,10 @@ def request(
     cascade: Annotated[bool, typer.Option("--cascade", help="And everything downstream.")] = False,
     backfill: Annotated[str, typer.Option(help="'full': rebuild from all source rows.")] = "",
     deadline: Minutes = 1440,
-    request_id: Annotated[str, typer.Option("--id", help="Its id; else a random one.")] = "",
-    cancel: Annotated[str, typer.Option(metavar="ID", help="Ask that this request is cancelled instead.")] = "",
-    abandon: Annotated[
-        str, typer.Option(metavar="ID", help="End this request as failed instead: its agent is not expected back.")
-    ] = "",
-    op: Annotated[str, typer.Option(help="With --abandon, the op that `why ID` shows: exactly this version.")] = "",
+    request_id: Annotated[str | None, typer.Option("--id", callback=given, help="Its id; else a random one.")] = None,
+    cancel: Cancel = None,
+    abandon: Abandon = None,
+    op: Op = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Come back when it has ended; exit code 1 unless it succeeded.")
     ] = False,
@@ -57,7 +68,7 @@ def request(
     place = where(project, config)
     store, audit = control_root(place, env), people_audit(place, env)
     if cancel or abandon or op:
-        _wished(store, cancel, abandon, op, clock, ids, audit)
+        _wished(store, cancel or "", abandon or "", op or "", clock, ids, audit)
         return 0
     name = request_id or ids.new()[:12]
     asked = _asked(entities or [], cascade=cascade, backfill=backfill, minutes=deadline, now=clock.wall())

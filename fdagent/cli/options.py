@@ -18,6 +18,17 @@ def number(value: float | None) -> float | None:
     return value
 
 
+def given(value: str | None) -> str | None:
+    """What a text option was given, which never means the same as leaving it out.
+
+    Raises:
+        BadParameter: It is empty.
+    """
+    if value is not None and not value.strip():
+        raise typer.BadParameter("it is empty, as of a shell variable that is not set.")
+    return value
+
+
 Project = Annotated[
     Path | None,
     typer.Option("--project", "-p", help="The metadata project's folder; else agent.toml's, or the one you stand in."),

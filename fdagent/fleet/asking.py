@@ -1,12 +1,23 @@
 """What a person or a pipeline asks of a mailbox: a request, the wish that one is cancelled, or the end of one.
 
-Guarantees: the first two are one CREATE each under an id of their own; an id that was used is refused, and asking again
-with the same op is the same request. A request is abandoned only in the very version that was named. Does not know whether any agent will serve it: the request's status says.
+Guarantees: the first two are one CREATE each under an id of their own; an id that was used is refused, in any letter case
+as far as it can be seen before, and asking again with the same op is the same request. A request is abandoned only in
+the very version that was named. Does not know whether any agent will serve it: the request's status says.
 """
 
 from fdagent.commit import Audit, Committed, commit
 from fdagent.errors import NotFound, Refused
-from fdagent.fleet.records import cancel_key, request_cell, request_key, status_cell, status_key, wish_cell
+from fdagent.fleet.records import (
+    REQUESTS,
+    STATUSES,
+    cancel_key,
+    id_of,
+    request_cell,
+    request_key,
+    status_cell,
+    status_key,
+    wish_cell,
+)
 from fdagent.ports import Clock, Ids, Store
 from machines.request import REQUEST
 from machines.slot import SLOT
@@ -29,6 +40,11 @@ def post_request(
         GaveUp, StoreError: It is not known to be posted.
     """
     check_id(request_id, "request id")
+    # Two that post at the same time may both pass: an agent rejects the later one then.
+    for folder in (STATUSES, REQUESTS):
+        for used in (id_of(entry.key) for entry in store.list(folder)):
+            if used.casefold() == request_id.casefold():
+                raise _taken(request_id, used)
     facts = SlotFacts(asked=True, new=request)
     answer = commit(
         SLOT,
@@ -42,8 +58,13 @@ def post_request(
         audit=audit,
     )
     if isinstance(answer, Refusal) or answer.record is None:
-        raise Refused(f"Request {request_id} was not posted: that id is taken.", fix="Name another with --id.")
+        raise _taken(request_id, request_id)
     return answer.record
+
+
+def _taken(request_id: str, used: str) -> Refused:
+    which = "that id" if used == request_id else f"{used}, which differs in letter case only,"
+    return Refused(f"Request {request_id} was not posted: {which} is taken.", fix="Name another with --id.")
 
 
 def post_cancel(store: Store, request_id: str, *, by: str, clock: Clock, ids: Ids, audit: Audit | None = None) -> bool:
