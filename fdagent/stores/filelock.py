@@ -235,8 +235,8 @@ class PosixFiles:
     def sync_folder(self, path: str) -> None:
         """fsync(2) of the folder.
 
-        The next in turn runs first: the file it makes is then part of the journal commit that this waits for, where it
-        would have to wait for this one and then for its own (a fifth more changes a second on ext4).
+        The next in turn may run first, where processors are short: the file it makes is then part of the journal commit
+        that this waits for, where it would wait for this one and then for its own (a fifth more changes a second on ext4).
         """
         _yield_turn()
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,8 +1,8 @@
 """A worker's process: what its daemon tells it over stdin, and what it tells its daemon over stdout.
 
 Guarantees
-- The first line of stdin is its orders; each later line is a wish or news (`news.py`). The end of stdin means that the daemon is gone: the
-  worker commits nothing more and ends, at the latest `ORPHAN_SECONDS` later, whatever it is in.
+- The first line of stdin is its orders; each later line is a wish or news (`news.py`). The end of stdin means that the
+  daemon is gone: the worker commits nothing more and ends, at the latest `ORPHAN_SECONDS` later, whatever it is in.
 - Each line of stdout that it writes is one JSON event. What can't be told any more is dropped, never a reason to fail.
 - What stops the whole worker (a full disk under the queue, a mistake of ours) is told in a sentence, without a
   traceback, and ends it with code 1: as with any crash, the job it had runs again.

@@ -1,5 +1,6 @@
 """SIGTERM and SIGINT to `fdagent run --until-idle`."""
 
+import json
 import os
 import signal
 import subprocess
@@ -79,7 +80,7 @@ def test_a_second_signal_ends_a_run_at_once_and_nothing_of_its_table_is_written(
     finally:
         process.kill()
     last = (site.root / "out").read_text().splitlines()[1:]
-    assert last == [f"{STOPPING}; once more to stop at once.", "Stopped."]
+    assert last == [f"{STOPPING}, if one does; once more to stop at once.", "Stopped."]
     assert site.rows("LH_Gold", "endless") == []
     assert site.job(job).state is JobState.RUNNING, "its process is gone, so the next start takes it back"
 
@@ -99,3 +100,46 @@ def calculating(pid: int) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("it never calculated")
+
+
+def hold(site: Site, table: str) -> None:
+    """A lease of another machine's agent that nobody knows to be gone."""
+    lease = {"table": table, "op": "x", "agent": "ghost", "host": "elsewhere", "job_id": "g1", "seconds": 3600}
+    file = site.places.control / f"leases/{table}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(lease), encoding="utf-8")
+
+
+def test_a_signal_ends_the_wait_for_a_table_that_another_agent_holds(site):
+    hold(site, "bronze.orders")
+    job = site.ask("bronze.orders")
+    process = site.start()
+    end = time.monotonic() + LONGEST_SECONDS
+    while site.job(job).state is not JobState.RUNNING:
+        assert time.monotonic() < end, "it never began"
+        time.sleep(0.02)
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode == INTERRUPTED
+    assert (site.job(job).state, site.job(job).tables["bronze.orders"]["state"]) == (JobState.QUEUED, "waiting")
+
+
+def test_one_pass_waits_for_a_table_as_long_as_agent_toml_says_and_names_its_holder(site, tmp_path):
+    hold(site, "bronze.orders")
+    config = tmp_path / "agent.toml"
+    config.write_text(
+        f'[agent]\nname = "etl-01"\nproject = "{site.root}"\nhome = "{tmp_path / "home"}"\nenvironments = ["dev"]\n'
+        "table_lease_seconds = 5\n[retry]\nbackoff_seconds = 900\n"
+    )
+    words = ("--config", str(config))
+    subprocess.run(command("enqueue", "dev", "bronze.orders", *words), check=True, capture_output=True)
+    process = subprocess.Popen(command("run", "--until-idle", *words), stdout=subprocess.PIPE, text=True)
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if "is busy" in line:
+            break
+    process.kill()
+    process.communicate(timeout=20)
+    assert "bronze.orders is busy: ghost on elsewhere holds it for job g1" in "".join(seen)
+    assert "it was waited for 5 s" in "".join(seen)
