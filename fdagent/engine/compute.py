@@ -67,9 +67,18 @@ class Computing:
     def compute(self, snapshot: Snapshot, attempt_id: str) -> Change | Prepare | None:
         """The change on this version; None when nothing moved.
 
+        An attempt of this run key that was lost may have left rows in quarantine, and may still land while its version
+        is free. Where nothing moved, the run key is then committed alone: that takes the version, and the rows can go.
+
         Raises:
             RunError: Any of them.
         """
+        change = self._computed(snapshot, attempt_id)
+        if change is not None or snapshot.handle is None or not self.quarantine.has_rows():
+            return change
+        return Change(snapshot.version, marks_before=self.known.text, marks=self.known.text)
+
+    def _computed(self, snapshot: Snapshot, attempt_id: str) -> Change | Prepare | None:
         self.base = snapshot.version
         snapshot.require_writable(self.entity.name)
         self.known = Known() if self.backfill else self._marks(snapshot)

@@ -3,12 +3,13 @@
 Guarantees
 - Rows are written before the data commit, under the run key and the attempt's own id: a crash between the two loses no
   row, and leaves at most rows of an attempt that never landed.
-- Whoever finishes a table (also one that finds it done) removes its run key's rows of other attempts, never those of
-  the attempt that landed; where the log no longer says which that was, none are removed.
+- Whoever finishes a table (also one that finds it done, or nothing to do) removes its run key's rows of other attempts,
+  never those of the attempt that landed; where the log no longer says which that was, none are removed.
 - `read` answers only rows whose run key has landed in the entity's table.
 
 Does not guarantee that an append held back for long can't bring rows of a lost attempt back after that: the next one
-who finishes the run key removes them.
+who finishes the run key removes them. Rows of a run key that nobody finishes stay, since an attempt under it may still
+land: a reader of the table takes the run keys that the run log has as finished.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,6 @@ from fdagent.engine.change import Change, DataFile
 from fdagent.engine.duck import Duck, text
 from fdagent.engine.landing import land
 from fdagent.engine.metatable import MetaTable, rows_of
-from fdagent.engine.prune import candidates
 from fdagent.engine.schema import TIMESTAMP, Field
 from fdagent.engine.sources.tables import PLACE, parquet
 from fdagent.engine.tables.delta import DeltaTablePort, Snapshot
@@ -83,6 +83,17 @@ class Quarantine:
         )
         return count
 
+    def has_rows(self) -> bool:
+        """Are there rows of the run key? DuckDB is not started to see that no file can have any."""
+        if not self.port.folder.exists():
+            return False
+        snapshot = self.port.open()
+        paths = [snapshot.path(file) for file in self._files(snapshot)]
+        rows = parquet(snapshot.fields or (), paths)
+        return bool(paths) and bool(
+            self.duck.rows(f"SELECT 1 FROM {rows} WHERE run_key = {text(self.run_key)} LIMIT 1")
+        )
+
     def settle(self, landed: str) -> None:
         """Remove the run key's rows of attempts other than the one that landed."""
         if not self.port.folder.exists():
@@ -101,7 +112,7 @@ class Quarantine:
 
     def _without(self, snapshot: Snapshot, own: str, landed: str) -> Change | None:
         """The table without those rows; None when there are none."""
-        files = candidates(self.duck, snapshot, f"(SELECT {text(self.run_key)} AS run_key)", [FIELDS[1]])
+        files = self._files(snapshot)
         fields = snapshot.fields or ()
         lost = f"(run_key = {text(self.run_key)} AND attempt_id <> {text(landed)})"
         located = parquet(fields, [snapshot.path(file) for file in files], located=True)
@@ -112,6 +123,15 @@ class Quarantine:
         rest = f"SELECT * FROM {parquet(fields, [snapshot.path(file) for file in removes])} WHERE NOT {lost}"
         adds = write(self.duck, rest, self.port.folder, f"part-{own}-0", fields=fields, keys=KEYS)
         return Change(snapshot.version, adds=adds, removes=tuple(removes))
+
+    def _files(self, snapshot: Snapshot) -> list[DataFile]:
+        """Those that may have rows of the run key, by their statistics."""
+        lows, highs = snapshot.stats("min", "run_key"), snapshot.stats("max", "run_key")
+        return [
+            file
+            for file in snapshot.files
+            if lows.get(file.path, self.run_key) <= self.run_key <= highs.get(file.path, self.run_key)
+        ]
 
 
 def read(places: Places, entity: Entity, *, last: int, clock: Clock) -> list[dict[str, Any]]:

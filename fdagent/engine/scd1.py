@@ -166,7 +166,7 @@ def _rewrite(
 
 def _bins(target: Target, key: str, touched: dict[int, DataFile]) -> list[list[int]]:
     """Files that are rewritten together: neighbours by their least key, up to the size of one data file."""
-    least = target.least(key)
+    least = target.snapshot.stats("min", key)
     order = sorted(
         touched, key=lambda n: (touched[n].path not in least, least.get(touched[n].path, 0), touched[n].path)
     )

@@ -6,7 +6,6 @@ anybody else's. Commits nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fdagent.engine.change import DataFile, NewFile
 from fdagent.engine.duck import Duck, explained
@@ -60,11 +59,3 @@ class Target:
         """Remove files that were written and will not be committed."""
         for file in files:
             (self.snapshot.folder / file.path).unlink(missing_ok=True)
-
-    def least(self, column: str) -> dict[str, Any]:
-        """Each file's least value of a column, where its statistics say."""
-        actions = self.snapshot.actions
-        if actions is None or f"min.{column}" not in actions.schema.names:
-            return {}
-        pairs = zip(actions["path"].to_pylist(), actions[f"min.{column}"].to_pylist(), strict=True)
-        return {path: value for path, value in pairs if value is not None}

@@ -392,3 +392,60 @@ def test_quarantine_of_a_lost_attempt_is_removed_and_others_rows_stay(silver):
     assert len(kept) == 3
     assert ("run-2", "lost") in kept
     assert ("key", "lost") not in kept
+
+
+@pytest.fixture
+def left_by_a_death(silver, on_commit) -> Silver:
+    """A first attempt that died between the quarantine's commit and the data's; then another run took the rows."""
+
+    def dies(*_):
+        raise Killed
+
+    on_commit.append(dies)
+    with pytest.raises(Killed):
+        silver.world.run("silver.s", "key")
+    silver.world.run("silver.s", "other")
+    assert [key for (key,) in silver.world.quarantine("silver.s", "run_key")] == ["key", "other", "run-2"]
+    return silver
+
+
+def test_a_run_that_finds_nothing_left_to_do_removes_the_quarantine_rows_of_its_lost_attempt(left_by_a_death):
+    silver = left_by_a_death
+    assert silver.world.run("silver.s", "key").status is RunStatus.NO_CHANGE
+    assert [key for (key,) in silver.world.quarantine("silver.s", "run_key")] == ["other", "run-2"]
+    assert silver.effects() == ["a", "b"]
+    version = silver.world.delta("silver.s").version()
+    assert silver.world.run("silver.s", "later").version_after == version, "nothing is left to settle"
+
+
+def test_a_lost_attempt_whose_quarantine_rows_were_removed_can_not_land_any_more(tmp_path, monkeypatch):
+    world = World(tmp_path)
+    world.csv_entity(more='[columns]\nn = { type = "integer" }')
+    world.land("a.csv", "n\n1\n")
+    world.run("bronze.t")
+    late = world.land("b.csv", "n\n2\nbad\n")
+    held: list[Callable] = []
+    real = DeltaTablePort.commit
+
+    def held_back(port: DeltaTablePort, *arguments) -> None:
+        if port.folder == world.folder("bronze.t") and not held:
+            held.append(lambda: real(port, *arguments))
+            raise Killed
+        real(port, *arguments)
+
+    monkeypatch.setattr(DeltaTablePort, "commit", held_back)
+    with pytest.raises(Killed):
+        world.run("bronze.t", "key")
+    assert len(world.quarantine("bronze.t")) == 1
+    late.unlink()
+    assert world.run("bronze.t", "key").status is RunStatus.NO_CHANGE
+    assert world.quarantine("bronze.t") == []
+    with pytest.raises(Conflict):
+        held[0]()
+    assert world.rows("bronze.t") == [(1,)]
+
+
+def test_a_run_with_nothing_to_do_leaves_the_quarantine_rows_of_other_run_keys(left_by_a_death):
+    silver = left_by_a_death
+    assert silver.world.run("silver.s", "third").status is RunStatus.NO_CHANGE
+    assert len(silver.world.quarantine("silver.s", "run_key")) == 3, "an attempt under `key` may still land"

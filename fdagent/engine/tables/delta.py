@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from shutil import disk_usage
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 from deltalake import DeltaTable
@@ -98,6 +98,13 @@ class Snapshot:
         """Rows of the version by its statistics; None where a file has none."""
         counts = [file.rows for file in self.files]
         return None if None in counts else sum(count or 0 for count in counts)
+
+    def stats(self, end: Literal["min", "max"], column: str) -> dict[str, Any]:
+        """Each file's least or greatest value of a column, by the file's path, where its statistics say."""
+        if self.actions is None or f"{end}.{column}" not in self.actions.schema.names:
+            return {}
+        pairs = zip(self.actions["path"].to_pylist(), self.actions[f"{end}.{column}"].to_pylist(), strict=True)
+        return {path: value for path, value in pairs if value is not None}
 
     def path(self, file: DataFile) -> str:
         """Where a file lies on disk: the log writes paths as URLs."""
