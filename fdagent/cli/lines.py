@@ -12,7 +12,7 @@ from datetime import datetime, tzinfo
 from rich.cells import cell_len
 from rich.text import Text
 
-from fdagent.cli.view import UNLIMITED
+from fdagent.cli.view import MOST_PADDED, UNLIMITED
 from fdagent.project.problems import printable
 from models.times import DAY, lasted
 
@@ -101,7 +101,11 @@ def columns(
     def widths() -> dict[int, int]:
         return {n: max(cell_len(head[n]), *(row[n].cell_len for row in cells)) for n in kept}
 
+    piped = frame.width == UNLIMITED
+
     def over() -> int:
+        if piped:
+            return 0  # nothing of it is cut
         return len(INDENT) + sum(width + GAP for width in widths().values()) - GAP - frame.width
 
     for n in optional:
@@ -112,7 +116,8 @@ def columns(
             most = max(widths()[n] - excess, LEAST)
             for row in cells:
                 row[n].truncate(most, overflow="ellipsis")
-    wide = widths()
+    most = MOST_PADDED if piped else frame.width
+    wide = {n: min(width, most) for n, width in widths().items()}
     lines = [_line([Text(head[n], "dim") for n in kept], wide.values())]
     for row, more in zip(cells, below, strict=True):
         lines += [_line([row[n] for n in kept], wide.values()), *more]
@@ -122,7 +127,7 @@ def columns(
 def _line(cells: Sequence[Text], widths: Iterable[int]) -> Text:
     line = Text(INDENT)
     for cell, width in zip(cells, widths, strict=True):
-        line.append_text(cell).append(" " * (width - cell.cell_len + GAP))
+        line.append_text(cell).append(" " * (max(width - cell.cell_len, 0) + GAP))
     line.rstrip()
     return line
 

@@ -135,13 +135,29 @@ def _warn_of_unknown(place: Where, asked: "Request") -> None:
 
 
 def _waited(store: "Store", env: str, name: str, clock: "Clock", *, seconds: float, as_json: bool) -> int:
-    """Wait for the final status, which comes at the latest when the deadline has passed and an agent looks.
+    """Wait for the final status and say it; who stops waiting is told that the request goes on.
 
     Raises:
         GaveUp: It didn't come within `seconds`.
     """
+    from models.status import RequestState
+
+    try:
+        status = _final(store, env, name, clock, seconds=seconds, quiet=as_json)
+    except KeyboardInterrupt:
+        print(f"Request {name} goes on: `fdagent request {env} --cancel {name}` asks that it ends.", file=sys.stderr)
+        raise
+    if as_json:
+        print(json.dumps(status.to_json(), indent=2))
+    elif why := words.why(status.state, status.error, status.reason):
+        print(printable(why))
+    return 0 if status.state is RequestState.SUCCEEDED else FAILED
+
+
+def _final(store: "Store", env: str, name: str, clock: "Clock", *, seconds: float, quiet: bool) -> "Status":
+    """The final status, which comes at the latest when the deadline has passed and an agent looks."""
     from fdagent.fleet.asking import status_of
-    from models.status import FINAL, RequestState
+    from models.status import FINAL
 
     shown, until = "", clock.elapsed() + seconds
     while True:
@@ -152,17 +168,12 @@ def _waited(store: "Store", env: str, name: str, clock: "Clock", *, seconds: flo
                 fix=f"`fdagent agents {env}` shows who is alive; `fdagent why {name}` what stands in the way.",
             )
         said = "waits to be claimed" if status is None else f"is {status.state} on {status.agent}"
-        if said != shown and not as_json:
+        if said != shown and not quiet:
             print(f"{name} {said}.")
             shown = said
         if status is not None and status.state in FINAL:
-            break
+            return status
         clock.sleep(WAIT_SECONDS)
-    if as_json:
-        print(json.dumps(status.to_json(), indent=2))
-    elif why := words.why(status.state, status.error, status.reason):
-        print(printable(why))
-    return 0 if status.state is RequestState.SUCCEEDED else FAILED
 
 
 def _overdue(status: "Status | None", seconds: float) -> bool:

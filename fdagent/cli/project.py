@@ -11,6 +11,10 @@ from fdagent.cli.homes import people_audit
 from fdagent.cli.options import Config, Project
 from fdagent.cli.where import person, where
 from fdagent.errors import UsageError
+from models.ids import shown
+
+MOST_ASKED = 3
+"""Times that a person is asked who says neither yes nor no."""
 
 
 def init(
@@ -51,10 +55,27 @@ def promote(
     print("\n".join(sentences))
     if not yes and not sys.stdin.isatty():
         raise UsageError("Nobody is there to ask whether to promote.", fix="Add --yes.")
-    if not yes and not typer.confirm(f"Promote to {env}?"):
+    if not yes and not _agreed(f"Promote to {env}?"):
         print("Nothing was changed.")
         return 1
     version, commit, audit = loaded.metadata_version, git_commit(loaded.root), people_audit(place, env)
     promote(store, version, shown=shown, git_commit=commit, by=person(), clock=clock, ids=ids, audit=audit)
     print(f"{env} runs metadata {loaded.metadata_version[:12]}… from now on.")
     return 0
+
+
+def _agreed(question: str) -> bool:
+    """Does the person say yes? Nothing said is no, and so is what they can't make up their mind about.
+
+    Raises:
+        KeyboardInterrupt: They want neither, or went away.
+    """
+    for _ in range(MOST_ASKED):
+        try:
+            said = input(f"{question} [y/N]: ").strip()
+        except EOFError as err:
+            raise KeyboardInterrupt from err
+        if said.casefold() in ("", "y", "yes", "n", "no"):
+            return said.casefold() in ("y", "yes")
+        print(f"{shown(said)} is neither yes nor no: answer y or n.")
+    return False

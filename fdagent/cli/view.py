@@ -44,7 +44,9 @@ STYLES = {
     "rejected": "red",
 }
 UNLIMITED = 500
-"""Width of a table that is piped: a program's reader cuts no column."""
+"""Width of what is piped: nothing of it is cut."""
+MOST_PADDED = 60
+"""Widest that a column of a piped table is made for its longest text: the rest of such a row only begins further on."""
 GAP = 2
 LEAST_TEXT = 16
 """What a column of free text is given at least; less would be a word a line."""
@@ -82,6 +84,9 @@ def grid(
     free = [width for name, width in zip(columns, widest, strict=True) if name in (*cut, *wrap)]
     each = (out.width + GAP - sum(width + GAP for width in widest) + sum(free)) // max(len(free), 1)
     out.print(Text(f"\n{title}", "bold"))
+    if not out.is_terminal:
+        _lines(out, columns, cells, right)
+        return
     if each < max((min(width, LEAST_TEXT) for width in free), default=0):
         _blocks(out, columns, cells)
         return
@@ -105,6 +110,20 @@ def _table(
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _lines(out: Console, columns: Sequence[str], rows: Sequence[Sequence[Text]], right: Sequence[str]) -> None:
+    """A line for each row, whole, for what reads lines."""
+    head = [Text(name) for name in columns]
+    table = [head, *rows]
+    widths = [min(max(row[n].cell_len for row in table), MOST_PADDED) for n in range(len(columns))]
+    for row in table:
+        line = Text()
+        for name, cell, width in zip(columns, row, widths, strict=True):
+            space = " " * (width - cell.cell_len)
+            line.append_text(Text(space) + cell if name in right else cell + Text(space)).append(" " * GAP)
+        line.rstrip()
+        out.print(line, soft_wrap=True)
 
 
 def _blocks(out: Console, columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:

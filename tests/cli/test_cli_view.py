@@ -157,3 +157,25 @@ def on_terminal(words: list[str], folder: Path, width: int) -> list[str]:
     os.close(ours)
     assert process.wait(60) == 0
     return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode()).splitlines()]
+
+
+def test_a_piped_table_is_a_whole_line_for_each_row_and_no_wider_than_what_stands_in_it(person, capsys):
+    long, names = "why " * 300, ", ".join(f"silver.table_{n}" for n in range(60))
+    view.grid(
+        "T", ("id", "rows", "tables", "why"), [("a", "1", names, long), ("b", "22", "x", "short")], right=("rows",)
+    )
+    title, head, first, second = capsys.readouterr().out.strip().splitlines()
+    assert (title, head.split()) == ("T", ["id", "rows", "tables", "why"])
+    assert first == f"a      1  {names}  {long}".rstrip()
+    assert second == f"b     22  {'x':{view.MOST_PADDED}}  short"
+    assert head.index("why") == second.index("short")
+
+
+def test_a_piped_status_is_no_wider_than_what_stands_in_it(person, queue):
+    names = tuple(f"silver.table_{n}" for n in range(60))
+    put(queue, "a" * 12, "succeed")
+    queue.enqueue(Job("b" * 12, JobState.QUEUED, "op", "dev", run_key="b", dedupe_key="b", entities=names))
+    queue.enqueue(Job("c" * 12, JobState.QUEUED, "op", "dev", run_key="c", dedupe_key="c"))
+    lines = person("status").out.splitlines()
+    assert ", ".join(names) in next(line for line in lines if "b" * 12 in line)
+    assert len(next(line for line in lines if "c" * 12 in line)) < 150

@@ -119,12 +119,22 @@ def test_nobody_at_the_keyboard_promotes_nothing(bare, monkeypatch):
     assert said.err == "Error: Nobody is there to ask whether to promote.\nAdd --yes.\n"
 
 
-@pytest.mark.parametrize(("keys", "code"), [("n\n", 1), ("\n", 1), ("", 130)])
+@pytest.mark.parametrize(("keys", "code"), [("n\n", 1), ("\n", 1), ("", 130), ("what\n" * 9, 1)])
 def test_whoever_does_not_say_yes_promotes_nothing(bare, monkeypatch, keys, code):
     bare("init", ".")
     monkeypatch.setattr(sys, "stdin", Terminal(keys))
     bare.changes_nothing(lambda: bare("promote", "dev", code=code))
     bare("enqueue", "dev", code=4)
+
+
+def test_an_answer_that_is_neither_yes_nor_no_is_said_and_asked_again(bare, monkeypatch):
+    bare("init", ".")
+    monkeypatch.setattr(sys, "stdin", Terminal("what\n\x1b[31m\nYES\n"))
+    out = bare("promote", "dev").out
+    assert "'what' is neither yes nor no: answer y or n.\n" in out
+    assert "\x1b" not in out
+    assert out.count("Promote to dev? [y/N]: ") == 3
+    assert "from now on" in out
 
 
 def test_a_yes_promotes(bare, monkeypatch):

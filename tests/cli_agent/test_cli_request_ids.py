@@ -40,3 +40,15 @@ def test_an_id_that_was_used_in_any_letter_case_is_refused_before_it_is_posted(d
     which = "that id is taken" if again == "cx" else "cx, which differs in letter case only, is taken"
     assert (said.code, said.err) == (4, f"Error: Request {again} was not posted: {which}.\nName another with --id.\n")
     assert [one["id"] for one in desk("queue", "dev", "--json").json["requests"]] == ["cx"]
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_who_stops_waiting_for_a_request_is_told_that_it_goes_on(desk, monkeypatch, as_json):
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fdagent.system.SystemClock.sleep", interrupted)
+    said = desk("request", "dev", "--id", "r1", "--wait", *as_json)
+    assert said.code == 130
+    assert said.err == "Request r1 goes on: `fdagent request dev --cancel r1` asks that it ends.\n"
+    assert (desk.control / "requests/r1.json").exists()

@@ -169,7 +169,9 @@ def test_a_lease_whose_process_of_this_machine_is_gone_may_be_taken_at_once(desk
     desk.lease(pid=GONE)
     [found] = desk("why", f"dev/{TABLE}", "--json").json
     [opened] = [arrow for arrow in found["arrows"] if arrow["event"] == "acquire" and arrow["open"]]
-    assert [guard["sentence"] for guard in opened["guards"]][-1].startswith("nobody is behind it: its agent is lost or replaced, or its worker's process")
+    assert [guard["sentence"] for guard in opened["guards"]][-1].startswith(
+        "nobody is behind it: its agent is lost or replaced, or its worker's process"
+    )
 
 
 def test_several_words_are_answered_in_their_order(desk):
