@@ -38,7 +38,9 @@ def list_schedules(project: Project = None, config: Config = None, as_json: Json
 def _meaning(schedules: "Schedules", schedule_id: str) -> str:
     """What a pause of it means, as the end of a sentence."""
     if any(one.shared for one in schedules.settings.schedules if one.id == schedule_id):
-        return "this agent posts none of its due times meanwhile. Other agents that share it go on: pause it there, too."
+        return (
+            "this agent posts none of its due times meanwhile. Other agents that share it go on: pause it there, too."
+        )
     return "what is due meanwhile is not run."
 
 
