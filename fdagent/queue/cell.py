@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from fdagent.errors import Conflict, QueueUnreadable
+from fdagent.queue.db import NAME
 from models.errors import BadRecord
 from models.job import Job, JobState
 from models.step import Write
@@ -39,13 +40,28 @@ def from_row(row: Sequence[Any]) -> Job:
     values = list(row)
     try:
         values[_STATE] = JobState(values[_STATE])
-        values[_ENTITIES] = tuple(json.loads(values[_ENTITIES]))
-        values[_TABLES] = json.loads(values[_TABLES])
+        values[_ENTITIES] = _names(json.loads(values[_ENTITIES]))
+        values[_TABLES] = _progress(json.loads(values[_TABLES]))
         for flag in _FLAGS:
             values[flag] = bool(values[flag])
         return Job(*values)
     except (ValueError, TypeError, BadRecord) as err:
-        raise QueueUnreadable(f"Job {row[0]!r} in the queue can't be read: {err}.") from err
+        raise QueueUnreadable(
+            f"Job {row[0]!r} in the queue can't be read: {str(err).rstrip('.')}.",
+            fix=f"Stop the agent, then mend or delete that row of the table job in its home's {NAME}.",
+        ) from err
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise BadRecord("its entities are no list of names")
+    return tuple(value)
+
+
+def _progress(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(at, dict) for at in value.values()):
+        raise BadRecord("its tables are no object of objects")
+    return value
 
 
 def _out(value: Any) -> Any:
