@@ -68,6 +68,8 @@ def request(
     place = where(project, config)
     store, audit = control_root(place, env), people_audit(place, env)
     if cancel or abandon or op:
+        if entities or cascade or backfill or request_id or wait:
+            raise UsageError("A request is posted, or one is ended, not both.", fix="Leave the other options out.")
         _wished(store, cancel or "", abandon or "", op or "", clock, ids, audit)
         return 0
     name = request_id or ids.new()[:12]

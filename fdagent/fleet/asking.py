@@ -24,7 +24,7 @@ from machines.slot import SLOT
 from machines.wish import WISH
 from models.ids import check_id
 from models.slot import Request, SlotFacts
-from models.status import RequestFacts, Status
+from models.status import FINAL, RequestFacts, Status
 from models.step import Refusal
 from models.wish import Wish, WishFacts
 
@@ -122,13 +122,24 @@ def abandon_request(
     answer = commit(REQUEST, cell, "abandon", op=ids.new(), facts=facts, clock=clock, ids=ids, key=key, audit=audit)
     if isinstance(answer, Committed) and answer.record is not None:
         return answer.record
-    if not seen or seen[-1] is None:
-        raise NotFound(
+    raise _not_abandoned(
+        request_id, seen[-1] if seen else None, answer.words if isinstance(answer, Refusal) else "it was swept"
+    )
+
+
+def _not_abandoned(request_id: str, status: Status | None, why: str) -> NotFound | Refused:
+    """Why a request was not abandoned."""
+    if status is None:
+        return NotFound(
             f"No agent has taken a request {request_id}.",
             fix="`fdagent queue ENV` lists them; one that nobody has taken is ended by `fdagent request ENV --cancel ID`.",
         )
-    why = answer.words if isinstance(answer, Refusal) else "it is not there any more"
-    raise Refused(
+    if status.state in FINAL:
+        return Refused(
+            f"Request {request_id} was not abandoned: it has ended {status.state}.",
+            fix="A final status never changes; ask anew with `fdagent request ENV`.",
+        )
+    return Refused(
         f"Request {request_id} was not abandoned: {why}.",
         fix=f"Look again with `fdagent why {request_id}`, and name the op it shows now.",
     )

@@ -62,6 +62,7 @@ def test_a_final_status_never_changes(desk):
     put(desk, RequestState.SUCCEEDED)
     said = desk("request", "dev", "--abandon", "r1", "--op", "s1")
     assert said.code == 4
+    assert "Request r1 was not abandoned: it has ended succeeded." in said.err
     assert kept(desk)["state"] == "succeeded"
 
 
@@ -81,6 +82,8 @@ def test_a_request_that_no_agent_has_taken_is_cancelled_instead(desk):
         (("--op", "s1"), "--op belongs to --abandon."),
         (("--abandon", "r1", "--op", "s1", "--cancel", "r1"), "can't both be asked for"),
         (("--abandon", "../r1", "--op", "s1"), "request id"),
+        (("--abandon", "r1", "--op", "s1", "--wait"), "posted, or one is ended, not both"),
+        (("silver.orders", "--cancel", "r1"), "posted, or one is ended, not both"),
     ],
 )
 def test_a_wish_that_makes_no_sense_touches_nothing(desk, words, said):
