@@ -94,6 +94,8 @@ class Marks:
     listing: str = ""
     """A digest of the files of the last `take = "all"`."""
     sources: Mapping[str, SourceMark] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    """All that the taken files had, under the table's names."""
 
     def to_text(self) -> str:
         """As one line of JSON; equal marks give equal text."""
@@ -110,6 +112,8 @@ class Marks:
             if self.taken.rolled_up:
                 files |= {"upto_us": self.taken.upto_us, "rolled_up": self.taken.rolled_up}
             value["files"] = files
+        if self.columns:
+            value["columns"] = self.columns
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
     @classmethod
@@ -131,6 +135,7 @@ class Marks:
                 alias: SourceMark(mark["entity"], mark["id"], int(mark["version"]), mark["at"])
                 for alias, mark in value.get("sources", {}).items()
             },
+            columns=tuple(map(str, value.get("columns", ()))),
         )
 
 

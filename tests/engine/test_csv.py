@@ -198,11 +198,6 @@ def test_a_column_that_comes_later_is_null_before(read):
     assert rows == [("1", "2", None), ("3", "4", "5")]
 
 
-def test_a_column_that_goes_missing_is_refused(read):
-    with pytest.raises(BadSource, match=r"f1.csv has no column 'b', which the older file f0.csv has"):
-        read("a,b\n1,2\n", "a\n3\n")
-
-
 def test_a_declared_column_must_be_there(read):
     with pytest.raises(BadSource, match=r"has no column 'x', which .columns. declares; it has: a, b"):
         read("a,b\n1,2\n", columns=(Column("x", "x"),))

@@ -203,13 +203,17 @@ def test_a_new_column_is_refused_where_that_is_declared(world):
 def test_a_column_that_goes_missing_is_refused(world):
     loaded(world)
     world.land("b.csv", "id\n3\n")
-    assert "`amount` (string) is in the table and no longer in its source" in world.fails("bronze.t")
+    assert "landing/b.csv has no column 'amount', which an older file has or had" in world.fails("bronze.t")
+    silver(world, "select id, amount from {source}")
+    world.run("silver.s")
+    silver(world, "select id from {source}")
+    assert "`amount` (string) is in the table and no longer in its source" in world.fails("silver.s")
 
 
 def test_names_equal_but_for_case_are_refused_naming_both(world):
     loaded(world)
     world.land("b.csv", "ID,amount\n3,1\n")
-    assert "`id` and `ID` differ only in letter case" in world.fails("bronze.t")
+    assert "the columns `id` and `ID` of its own and older files differ only in letter case" in world.fails("bronze.t")
 
 
 def test_a_folder_with_something_else_is_left_alone(world):

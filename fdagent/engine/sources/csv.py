@@ -4,8 +4,8 @@ Guarantees
 - DuckDB reads every value as text and guesses nothing; types come from `[columns]` only (`columns.py`).
 - A ragged row, bytes that are not UTF-8 and a value of the wrong type go to quarantine one row each, with file, line,
   reason and text; the others load. A quote that is never closed fails the file: what follows it can't be told.
-- Files of different columns go together by name. A column that a file lacks is NULL there as long as no older file of
-  the batch has it; one that goes missing from a later file is refused.
+- Files of different columns go together by name; a column that a file lacks is NULL there. Whether it may lack it is
+  for the reader to say (`read.py`), which knows what older files had.
 
 A field too many at a row's end that is empty is no error (many writers end each line with a delimiter). Rows carry
 `_file` and `_loaded_at`, the run's own time in UTC.
@@ -40,10 +40,14 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class CsvRows:
-    """Staged rows: a relation of those that could be read, how many rows the files have, refused ones included."""
+    """Staged rows: a relation of those that could be read, how many rows the files have, refused ones included.
+
+    `headers`: each file's columns under the table's names, oldest file first.
+    """
 
     relation: str
     read: int
+    headers: tuple[tuple[FoundFile, tuple[str, ...]], ...]
 
 
 def stage(
@@ -83,26 +87,20 @@ def stage(
         f"CREATE TEMP VIEW {view} AS SELECT {idents([*names, FILE])}, {TIMESTAMP} {text(loaded_at)} AS {ident(LOADED_AT)} "
         f"FROM {table} WHERE {ident(BAD)} IS NULL"
     )
-    return CsvRows(view, duck.number(f"SELECT count(*) FROM {view}") + rejected)
+    renamed = {column.source: column.name for column in columns}
+    headers = tuple((file.file, tuple(renamed.get(name, name) for name in file.header)) for file in texts_)
+    return CsvRows(view, duck.number(f"SELECT count(*) FROM {view}") + rejected, headers)
 
 
 def _check_columns(files: Sequence[TextFile], columns: tuple[Column, ...]) -> None:
-    """Refuse a file that lacks a declared column, or one that an older file of the batch has."""
+    """Refuse a file that lacks a declared column, or has one that is taken."""
     renamed = {column.source: column.name for column in columns}
-    seen: dict[str, TextFile] = {}
     for file in files:
         lacking = [column.source for column in columns if column.source not in file.header]
         if lacking:
             raise BadSource(
                 f"{file.file.name} has no column {lacking[0]!r}, which [columns] declares; it has: {', '.join(file.header)}."
             )
-        for name, older in seen.items():
-            if name not in file.header:
-                raise BadSource(
-                    f"{file.file.name} has no column {name!r}, which the older file {older.file.name} has.",
-                    fix="Deliver the column, empty if need be, or load the two through two entities.",
-                )
-        seen |= dict.fromkeys(file.header, file)
         outputs = [renamed.get(name, name).casefold() for name in file.header]
         twice = [name for name in outputs if outputs.count(name) > 1 or name in (*META, BAD, ROW)]
         if twice:

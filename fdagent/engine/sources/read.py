@@ -1,13 +1,17 @@
 """What one run reads: files or other entities' tables, typed as declared, and the entity's SQL over them.
 
 Guarantees: each source is pinned once a run and read once for the same marks, however often the change is computed
-anew; the marks returned say exactly what was read. Nothing is loaded of a file that changed meanwhile.
+anew; the marks returned say exactly what was read. Nothing is loaded of a file that changed meanwhile. A column that a
+file lacks is NULL there as long as no older file had it; a file without one that an older file had is refused, whether the
+two are loaded together or a year apart, unless the SQL makes no use of the column.
 """
 
 import glob
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import duckdb
 
 from fdagent.engine.columns import BAD, ROW, Input, staged
 from fdagent.engine.duck import Duck, explained, ident, idents
@@ -19,6 +23,7 @@ from fdagent.engine.tables.delta import DeltaTablePort
 from fdagent.errors import BadSource, SchemaRefused, TransformFailed
 from fdagent.ports import Clock
 from fdagent.project.model import Csv, Entity, EntitySource, Project
+from fdagent.project.names import equal_but_for_case
 from fdagent.project.places import Places
 from fdagent.project.source import ONLY_ALIAS, expand
 from fdagent.project.sql import fill
@@ -118,8 +123,10 @@ class Reader:
         source = self.entity.files
         chosen = self._chosen(marks)
         if source is None or not chosen:
-            return Read(None, 0, Marks(taken=marks.taken), stored=True, refused=refused)
-        after = Marks(listing=_listing(chosen)) if source.take == "all" else Marks(taken=marks.taken.plus(chosen))
+            return Read(None, 0, Marks(taken=marks.taken, columns=marks.columns), stored=True, refused=refused)
+        known = () if source.take == "all" else marks.columns
+        taken = Marks(taken=marks.taken.plus(chosen), columns=known)
+        after = Marks(listing=_listing(chosen)) if source.take == "all" else taken
         rows = csv_source.stage(
             self.duck, chosen, source.csv, self.entity.columns, loaded_at=self.loaded_at, refused=refused
         )
@@ -127,7 +134,47 @@ class Reader:
         if rows is None:
             return Read(None, 0, after, stored=True, refused=refused)
         relation = self._transformed({ONLY_ALIAS: rows.relation})
+        seen = self._kept(rows, known, relation)
+        after = after if source.take == "all" else replace(after, columns=seen)
         return Read(relation, rows.read, after, stored=not self.entity.sql, refused=refused)
+
+    def _kept(self, rows: csv_source.CsvRows, seen: tuple[str, ...], relation: str) -> tuple[str, ...]:
+        """Refuse a file without a column that an older one had; all columns that were seen then."""
+        spared: dict[tuple[str, ...], bool] = {}
+        for file, names in rows.headers:
+            self._require_same_case(file, seen, names)
+            folded = {name.casefold() for name in names}
+            lacking = tuple(name for name in seen if name.casefold() not in folded)
+            if lacking and lacking not in spared:
+                spared[lacking] = self._spares(lacking, rows.relation, relation)
+            if lacking and not spared[lacking]:
+                raise BadSource(
+                    f"{file.name} has no column {lacking[0]!r}, which an older file has or had.",
+                    fix="Deliver the column, empty if need be, or load the two through two entities.",
+                )
+            seen = tuple(dict.fromkeys((*seen, *names)))
+        return seen
+
+    def _require_same_case(self, file: FoundFile, seen: tuple[str, ...], names: tuple[str, ...]) -> None:
+        """Refuse two names for one column; SQL gives it one name."""
+        pairs = () if self.entity.sql else equal_but_for_case(dict.fromkeys((*seen, *names)))
+        for one, other in pairs:
+            raise BadSource(
+                f"{file.name}: the columns `{one}` and `{other}` of its own and older files differ only in letter case.",
+                fix="Rename it in [columns], or correct it where it is written.",
+            )
+
+    def _spares(self, lacking: Sequence[str], rows: str, relation: str) -> bool:
+        """Does the entity's SQL give the same columns where these are not there?"""
+        if not self.entity.sql:
+            return False
+        there = idents([name for name, _ in self.duck.columns(rows) if name not in lacking])
+        sql = fill(self.entity.sql.rstrip().rstrip(";"), {ONLY_ALIAS: f"(SELECT {there} FROM {rows})"})
+        try:
+            names = [str(name) for name, *_ in self.duck.rows(f"DESCRIBE (\n{sql}\n)")]
+        except duckdb.Error:
+            return False
+        return names == [name for name, _ in self.duck.columns(relation)]
 
     def _port(self, source: EntitySource) -> DeltaTablePort:
         return DeltaTablePort(self.places.table(self.project.entities[source.entity]), self.clock)
