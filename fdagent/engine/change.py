@@ -3,8 +3,11 @@
 Guarantees: values only, so a change can be sent again and again unchanged. Does not touch a file.
 """
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
+from fdagent.ports import Note
 from models.run import CheckResult
 
 
@@ -56,3 +59,19 @@ class Change:
     def moves_data(self) -> bool:
         """Does it add or remove rows?"""
         return bool(self.adds or self.removes)
+
+
+def commit_info(change: Change, note: Note) -> dict[str, Any]:
+    """What a commit says beside delta-rs's own: who, for which run key, how many rows, up to where."""
+    counts = change.counts
+    return {
+        "app_id": note.app_id,
+        "attempt_id": note.attempt_id,
+        "run_key": note.run_key,
+        "agent": note.agent,
+        "job_id": note.job_id,
+        "attempt": note.attempt,
+        "run_id": note.run_id,
+        "rows": json.dumps({"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}),
+        "marks": change.marks,
+    }

@@ -148,7 +148,9 @@ class Computing:
             columns = self.duck.columns(relation)
         self._require_named([name for name, _ in columns])
         new = self.entity.load.on_new_column
-        return fit(columns, snapshot.fields, entity=self.entity.name, on_new_column=new)
+        # A load that failed before its first commit left the table, and must not decide its columns' types.
+        there = None if snapshot.never_loaded else snapshot.fields
+        return fit(columns, there, entity=self.entity.name, on_new_column=new)
 
     def _require_named(self, there: list[str]) -> None:
         """Refuse a key, an order or a check on a column that the rows don't have."""
@@ -168,6 +170,11 @@ class Computing:
         if snapshot.handle is None:
             properties = stats_property(shape.fields, self.keys)
             return Prepare("create the table", lambda: self.port.create(shape.fields, properties))
+        if snapshot.never_loaded:
+            same = shape.fields == snapshot.fields
+            return (
+                None if same else Prepare("shape the table", lambda: self.port.replace_columns(snapshot, shape.fields))
+            )
         if shape.new:
             return Prepare("add columns", lambda: self.port.add_columns(snapshot, shape.new))
         return None

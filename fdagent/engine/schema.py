@@ -49,6 +49,8 @@ HELD_BY = {
     "UUID": "VARCHAR",
     "JSON": "VARCHAR",
 }
+STATS_PROPERTY = "delta.dataSkippingStatsColumns"
+"""Delta's table property that names the columns with statistics."""
 WHOLE_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 WIDER = {
     "short": ("byte",),
@@ -173,7 +175,10 @@ def _differences(batch: dict[str, tuple[str, str]], existing: Sequence[Field]) -
             )
         held, kind = batch.get(field.name, ("", ""))
         if held and not _takes(field.type, _delta(held)):
-            problems.append(f"`{field.name}` is {field.type} in the table and became {_delta(held)} ({kind})")
+            problems.append(
+                f"`{field.name}` is {field.type} in the table and became {_delta(held)} ({kind}); cast it to {field.type} "
+                "in [transform] sql, or load the table anew (Changing a column's type in docs/project.md)"
+            )
     return problems
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fdagent.engine.change import NewFile
 from fdagent.engine.duck import Duck, text
-from fdagent.engine.schema import Field
+from fdagent.engine.schema import STATS_PROPERTY, Field
 from fdagent.errors import SchemaRefused
 
 FILE_BYTES = 128 * 1024 * 1024
@@ -43,7 +43,7 @@ def stats_property(fields: Sequence[Field], keys: Sequence[str]) -> dict[str, st
     if wanted == list(fields[:STATS_COLUMNS]):
         return {}
     names = [field.name if field.name.isidentifier() else f"`{field.name}`" for field in wanted]
-    return {"delta.dataSkippingStatsColumns": ",".join(names)}
+    return {STATS_PROPERTY: ",".join(names)}
 
 
 def write(

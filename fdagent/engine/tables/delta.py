@@ -12,7 +12,6 @@ writer 2 asks for, with partitions, or that is append-only by its own property i
 """
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,8 +28,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
 
-from fdagent.engine.change import Change, DataFile
-from fdagent.engine.schema import Field
+from fdagent.engine.change import Change, DataFile, commit_info
+from fdagent.engine.schema import STATS_PROPERTY, Field
 from fdagent.errors import Conflict, Denied, DiskFull, NotATable, SchemaRefused, Unavailable, Unknown
 from fdagent.ports import Author, Clock, Note
 
@@ -51,6 +50,9 @@ PROPERTIES = {
     "delta.setTransactionRetentionDuration": f"interval {TRANSACTION_DAYS} days",
     "delta.checkpointInterval": str(CHECKPOINT_EVERY),
 }
+
+_ONCE = CommitProperties(max_commit_retries=0)
+_HOOKS = PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,16 @@ class Snapshot:
         return tuple(Field(field.name, _type_text(field.type), field.nullable) for field in self.handle.schema().fields)
 
     @cached_property
+    def never_loaded(self) -> bool:
+        """Is it as this program created it: no row, and a whole log without a load? Then nothing depends on its columns."""
+        if self.handle is None or self.version >= RECENT_COMMITS or self.files:
+            return False
+        configured = self.handle.metadata().configuration
+        own = PROPERTIES.items() <= configured.items() and STATS_PROPERTY not in configured
+        infos = self.handle.history(RECENT_COMMITS) if own else []
+        return len(infos) == self.version + 1 and not any("app_id" in info for info in infos)
+
+    @cached_property
     def actions(self) -> "ArrowTable | None":
         """The version's files with their statistics, flattened; None when there are none."""
         if self.handle is None:
@@ -103,8 +115,8 @@ class Snapshot:
         """Each file's least or greatest value of a column, by the file's path, where its statistics say."""
         if self.actions is None or f"{end}.{column}" not in self.actions.schema.names:
             return {}
-        pairs = zip(self.actions["path"].to_pylist(), self.actions[f"{end}.{column}"].to_pylist(), strict=True)
-        return {path: value for path, value in pairs if value is not None}
+        columns = (self.actions[name].to_pylist() for name in ("path", f"{end}.{column}"))
+        return {path: value for path, value in zip(*columns, strict=True) if value is not None}
 
     def path(self, file: DataFile) -> str:
         """Where a file lies on disk: the log writes paths as URLs."""
@@ -243,10 +255,7 @@ class DeltaTablePort:
         # The transaction expires some time after `last_updated`. On a machine whose clock is far behind it would be born
         # expired to everybody else, so it is never older than the version below it.
         now = int(self._clock.wall() * 1000)
-        removes = [
-            RemoveAction(file.path, True, now, size=file.size, partition_values={})  # delta-rs's signature
-            for file in change.removes
-        ]
+        removes = [RemoveAction(file.path, True, now, size=file.size, partition_values={}) for file in change.removes]
         adds = [AddAction(file.path, file.size, {}, now, True, file.stats) for file in change.adds]
         with self._answers(snapshot):
             self._sync([self.folder / file.path for file in change.adds], self.folder)
@@ -256,10 +265,10 @@ class DeltaTablePort:
                 snapshot.handle.schema(),
                 commit_properties=CommitProperties(
                     max_commit_retries=0,
-                    custom_metadata=_metadata(change, note),
+                    custom_metadata=commit_info(change, note),
                     app_transactions=[Transaction(note.app_id, 1, max(now, snapshot.committed_ms))],
                 ),
-                post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
+                post_commithook_properties=_HOOKS,
             )
             self._sync([self._log_file(snapshot.version + 1)], self.folder / LOG)
 
@@ -279,10 +288,10 @@ class DeltaTablePort:
             try:
                 DeltaTable.create(
                     str(self.folder),
-                    DeltaSchema([DeltaField(field.name, PrimitiveType(field.type)) for field in fields]),
+                    _delta_schema(fields),
                     mode="error",
                     configuration={**PROPERTIES, **(properties or {})},
-                    commit_properties=CommitProperties(max_commit_retries=0),
+                    commit_properties=_ONCE,
                 )
             except DeltaError:
                 if not DeltaTable.is_deltatable(str(self.folder)):
@@ -300,9 +309,24 @@ class DeltaTablePort:
         with self._answers(snapshot):
             # A handle of its own: delta-rs moves the one it alters to the new version, and a snapshot stays pinned.
             DeltaTable(str(self.folder), version=snapshot.version).alter.add_columns(
-                [DeltaField(field.name, PrimitiveType(field.type)) for field in fields],
-                commit_properties=CommitProperties(max_commit_retries=0),
-                post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
+                _delta_schema(fields).fields,
+                commit_properties=_ONCE,
+                post_commithook_properties=_HOOKS,
+            )
+
+    def replace_columns(self, snapshot: Snapshot, fields: Sequence[Field]) -> None:
+        """Give the version that was read, which was never loaded, these columns in place of its own.
+
+        Raises:
+            Conflict, Unknown, Denied, DiskFull: See `commit`.
+        """
+        with self._answers(snapshot):
+            DeltaTable(str(self.folder), version=snapshot.version).create_write_transaction(
+                [],
+                "overwrite",
+                _delta_schema(fields),
+                commit_properties=_ONCE,
+                post_commithook_properties=_HOOKS,
             )
 
     def _without_log(self, err: TableNotFoundError) -> Snapshot:
@@ -350,24 +374,12 @@ class DeltaTablePort:
                 os.close(handle)
 
 
+def _delta_schema(fields: Sequence[Field]) -> DeltaSchema:
+    return DeltaSchema([DeltaField(field.name, PrimitiveType(field.type)) for field in fields])
+
+
 def _type_text(kind: Any) -> str:
     return str(kind.type) if isinstance(kind, PrimitiveType) else str(kind)
-
-
-def _metadata(change: Change, note: Note) -> dict[str, Any]:
-    """What the commit info says beside delta-rs's own: who, for which run key, how many rows, up to where."""
-    counts = change.counts
-    return {
-        "app_id": note.app_id,
-        "attempt_id": note.attempt_id,
-        "run_key": note.run_key,
-        "agent": note.agent,
-        "job_id": note.job_id,
-        "attempt": note.attempt,
-        "run_id": note.run_id,
-        "rows": json.dumps({"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}),
-        "marks": change.marks,
-    }
 
 
 def _brief(err: Exception) -> str:
