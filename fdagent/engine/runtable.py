@@ -130,10 +130,11 @@ def _begun(entity: Entity, context: RunContext) -> RunRow:
 
 
 def _sentence(err: FdagentError, project: Project, entity: Entity) -> str:
-    """What happened and what to do; a transform's failure says which file declares it."""
+    """What happened and what to do; a transform's failure says which file it stands in."""
     if not isinstance(err, TransformFailed):
         return str(err)
-    file = entity.file.relative_to(project.root) if entity.file.is_relative_to(project.root) else entity.file
+    file = entity.sql_file or entity.file
+    file = file.relative_to(project.root) if file.is_relative_to(project.root) else file
     return f"{err.what} It is declared in {file.as_posix()}. {err.fix}".rstrip()
 
 

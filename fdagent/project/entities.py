@@ -43,7 +43,7 @@ def read_entity(files: Files, findings: Findings, file: str, layer: Layer, table
     file_source, sources = read_source(top)
     columns = read_columns(top, file_source, sources)
     aliases = [source.alias for source in sources] if sources else [ONLY_ALIAS] if file_source else []
-    sql = _transform(top, files, aliases)
+    sql, sql_file = _transform(top, files, aliases)
     load = _load(top, sources)
     checks = tuple(_checks(top))
     entity = Entity(
@@ -55,6 +55,7 @@ def read_entity(files: Files, findings: Findings, file: str, layer: Layer, table
         files=file_source,
         sources=sources,
         sql=sql,
+        sql_file=files.root / sql_file if sql_file else None,
         columns=columns,
         checks=checks,
         description=top.text("description"),
@@ -68,38 +69,43 @@ def read_entity(files: Files, findings: Findings, file: str, layer: Layer, table
     return entity
 
 
-def _transform(top: Table, files: Files, aliases: list[str]) -> str:
-    """The SQL with line ends as on Unix and no closing semicolon, which a subquery can't have; empty without one."""
+def _transform(top: Table, files: Files, aliases: list[str]) -> tuple[str, str]:
+    """The SQL with line ends as on Unix and no closing semicolon, which a subquery can't have; and the file it stands in.
+
+    Both are empty without one, the file also where the SQL stands in the entity's own.
+    """
     table = top.table("transform", TRANSFORM_KEYS, shown="[transform]")
     if table is None:
         if "transform" not in top and aliases and aliases != [ONLY_ALIAS]:
             top.missing("[transform]", "`sql` or `sql_file`, which says how the aliases come together")
-        return ""
+        return "", ""
     if ("sql" in table) == ("sql_file" in table):
         table.problem(
             "", f"has {'both' if 'sql' in table else 'neither'}, expected exactly one of `sql` and `sql_file`"
         )
-        return ""
+        return "", ""
+    key, file = "sql", ""
     if "sql" in table:
-        key, sql = "sql", table.text("sql", expected="SQL such as 'select * from {source}'") or None
+        sql = table.text("sql", expected="SQL such as 'select * from {source}'") or None
     else:
-        key, sql = "sql_file", _sql_file(table, files)
+        key, file = "sql_file", _sql_file(table)
+        sql = files.text(file, named_by=(table.file, f"{table.path} sql_file")) if file else None
     if sql is None:
-        return ""
+        return "", ""
     sql = sql.replace("\r\n", "\n").replace("\r", "\n").strip().rstrip("; \n")
     _check_places(table, key, sql, aliases)
-    return sql
+    return sql, file
 
 
-def _sql_file(table: Table, files: Files) -> str | None:
+def _sql_file(table: Table) -> str:
+    """The file's path in the project; empty when it is none."""
     name = table.text("sql_file", expected="a file's name")
     if not name:
-        return None
+        return ""
     if name.startswith("/") or "\\" in name or ":" in name or not name.isprintable():
         table.wrong("sql_file", "a path beside the entity's file, with forward slashes")
-        return None
-    folder = table.file.rsplit("/", 1)[0]
-    return files.text(f"{folder}/{name}", named_by=(table.file, f"{table.path} sql_file"))
+        return ""
+    return f"{table.file.rsplit('/', 1)[0]}/{name}"
 
 
 def _check_places(table: Table, key: str, sql: str, aliases: list[str]) -> None:

@@ -20,6 +20,8 @@ from fdagent.project.version import metadata_version
 
 ENTITIES_FOLDER = "entities"
 MAX_ENTITIES = 10_000
+PATTERN_SIGNS = "%*?["
+"""delta-rs takes the first for an escape, DuckDB the others for a pattern: they would not mean one folder."""
 _SUFFIX = ".toml"
 
 
@@ -57,6 +59,8 @@ def _must_be_a_project(root: Path) -> None:
         names = {path.name for path in root.iterdir()}
         if LAYERS_FILE not in names:
             problem = f"it has no {LAYERS_FILE}"
+        elif signs := [sign for sign in PATTERN_SIGNS if sign in str(root)]:
+            problem = f"its path has a {signs[0]!r}, which stands for other signs in file patterns: rename the folder"
     except UnicodeEncodeError:
         # Neither DuckDB nor delta-rs opens a file below such a folder.
         problem = "its path is not UTF-8: rename the folder"

@@ -136,6 +136,8 @@ class Entity:
     """Other entities; with `source.entity` there is one, under the alias `source`."""
     sql: str = ""
     """The transform with `{alias}` places; empty: the rows as they are."""
+    sql_file: Path | None = None
+    """Where the transform stands, if not in `file`."""
     columns: tuple[Column, ...] = ()
     checks: tuple[Check, ...] = ()
     description: str = ""

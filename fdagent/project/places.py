@@ -4,7 +4,6 @@ Guarantees: the paths of a local environment, all under `<project>/.local/<envir
 two entities share one. Makes no folder and looks at none.
 """
 
-import glob
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +95,7 @@ class Places:
         return self.meta_table(quarantine_table(entity))
 
     def source_files(self, entity: Entity) -> str:
-        """The absolute glob of an entity's source files; the project's own path in it is taken literally.
+        """The absolute glob of an entity's source files. The project's own path has no sign of one: see `load.py`.
 
         Raises:
             ValueError: The entity reads other entities; a caller's mistake.
@@ -104,4 +103,4 @@ class Places:
         if entity.files is None:
             raise ValueError(f"{entity.name} has no source files")
         pattern = expand(entity.files.files, self.environment.vars)
-        return str(Path(glob.escape(str(self.project.root))) / pattern)
+        return str(self.project.root / pattern)

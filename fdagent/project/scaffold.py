@@ -118,7 +118,9 @@ order_id,customer,status,amount,updated_at
     fdagent run --until-idle   # run what was asked for
     fdagent status
 
-Put a second file `landing/orders_2027-01-16.csv` beside the first one and enqueue again: only its rows are read.
+Put a second file `landing/orders_2027-01-16.csv` beside the first one (write it as `orders_2027-01-16.csv.part` and rename it
+when it is whole, so that no run meets half of it) and enqueue again: bronze takes its rows
+alone, and silver, which reads all of bronze, what they change.
 """,
 }
 """Path in the project -> text."""

@@ -1,8 +1,8 @@
 """The metadata version: one digest of all that decides what a run of this project does.
 
 Guarantees: two projects have the same version exactly when layers, environments and entities (their SQL included) were
-read as the same values; comments, white space, key order, file order, line ends, `sql` or `sql_file`, an explicit
-default and the folder's place make no difference. A later version of the program that knows more keys gives an old
+read as the same values; comments and white space of the TOML files, key order, file order, line ends, `sql` or
+`sql_file`, an explicit default and the folder's place make no difference; SQL counts to the letter. A later version of the program that knows more keys gives an old
 project the same digest, because a value equal to its default is left out.
 
 Environments are part of it: their variables say where rows come from, their ids where tables go, so that a change of
@@ -21,7 +21,7 @@ from fdagent.project.model import Entity, Environment, Layer
 SHORT = 12
 """Hex digits that people are shown."""
 
-_IMPLIED = frozenset({"name", "layer", "table", "file"})
+_IMPLIED = frozenset({"name", "layer", "table", "file", "sql_file"})
 """An entity's fields that its name says, or the place of the project."""
 _UNORDERED = {"sources": "alias", "columns": "source"}
 """Fields that come from a TOML table, whose keys have no order, with the field to sort them by."""

@@ -125,6 +125,17 @@ def test_a_value_that_the_sql_can_not_convert_names_entity_file_and_two_ways_out
     assert not list(world.folder("silver.s").glob("*.parquet"))
 
 
+def test_a_failure_of_sql_in_a_file_of_its_own_names_that_file(world):
+    world.csv_entity()
+    world.land("a.csv", "id\nabc\n")
+    world.run("bronze.t")
+    world.write("entities/silver/s.sql", "select cast(id as integer) as n from {source}")
+    world.entity(
+        "silver.s", '[source]\nentity = "bronze.t"\n[transform]\nsql_file = "s.sql"\n[load]\nmode = "append"\n'
+    )
+    assert "It is declared in entities/silver/s.sql." in world.fails("silver.s")
+
+
 def test_the_two_ways_out_that_are_advised_work(world):
     world.csv_entity()
     world.land("a.csv", "id\nabc\n7\n")

@@ -242,3 +242,10 @@ def test_all_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
         'entities/gold/revenue.toml, [source] o: there is no entity "silver.order"; did you mean `silver.orders`?',
         "entities/bronze/orders.toml, [source] files: `{landing}` is not one of the vars of environment dev.",
     )
+
+
+@pytest.mark.parametrize("sign", "%*?[")
+def test_a_project_folder_whose_path_is_a_pattern_is_refused_when_it_is_loaded(tmp_path: Path, sign: str) -> None:
+    root = project(tmp_path / f"a{sign}b")
+    with pytest.raises(ProjectError, match=rf"its path has a '\{sign}', .*rename the folder"):
+        load_project(root)

