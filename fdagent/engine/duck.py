@@ -20,12 +20,16 @@ import duckdb
 
 from fdagent.errors import Denied, DiskFull, RunError, Unavailable
 
+AT_SOURCE = (
+    "To correct the value at its source is enough only where its table is overwritten; in one that is appended to, the "
+    "old row stays."
+)
 CONVERSION = (
     "Use try_cast(... as ...), which gives NULL where a value can't be converted, and a not_null check with severity "
-    '"quarantine" on its column to put such rows aside; or correct the value at its source.'
+    '"quarantine" on its column to put such rows aside. ' + AT_SOURCE
 )
 PARSING = CONVERSION.replace("try_cast(... as ...)", "try_strptime")
-OUT_OF_RANGE = "Cast to a wider type before it is computed with, or correct the value at its source."
+OUT_OF_RANGE = "Cast to a wider type before it is computed with. " + AT_SOURCE
 NOT_NOW = tuple(os.strerror(number).lower() for number in (errno.EIO, errno.ESTALE, errno.ETIMEDOUT))
 NO_ROOM = ("no space left", "disk full", "not enough space", "max_temp_directory_size")
 

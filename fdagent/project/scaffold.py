@@ -62,8 +62,8 @@ mode = "scd1"
 key = ["order_id"]
 order_by = "updated_at"
 
-[[checks]] # rows without an amount wait in the quarantine table
-not_null = ["customer", "amount"]
+[[checks]] # rows without an amount, or with one that is no number, wait in the quarantine table
+not_null = ["customer", "amount", "updated_at"]
 severity = "quarantine"
 
 [[checks]]
@@ -72,11 +72,12 @@ severity = "warn"
 """,
     "entities/silver/orders.sql": """\
 select
-    cast(order_id as bigint) as order_id,
+    -- What can't be converted becomes NULL and waits in quarantine: a plain cast would stop the table for one bad value.
+    try_cast(order_id as bigint) as order_id,
     customer,
     upper(status) as status,
-    cast(amount as decimal(18, 2)) as amount,
-    cast(updated_at as timestamptz) as updated_at
+    try_cast(amount as decimal(18, 2)) as amount,
+    try_cast(updated_at as timestamptz) as updated_at
 from {source}
 """,
     "entities/gold/revenue_by_customer.toml": """\
@@ -118,9 +119,9 @@ order_id,customer,status,amount,updated_at
     fdagent run --until-idle   # run what was asked for
     fdagent status
 
-Put a second file `landing/orders_2027-01-16.csv` beside the first one (write it as `orders_2027-01-16.csv.part` and rename it
-when it is whole, so that no run meets half of it) and enqueue again: bronze takes its rows
-alone, and silver, which reads all of bronze, what they change.
+Put a second file `landing/orders_2027-01-16.csv` beside the first one and enqueue again: bronze takes its rows alone;
+silver reads all of bronze and changes what they change. Write the file as `orders_2027-01-16.csv.part` and rename it when
+it is whole, so that no run meets half of it.
 """,
 }
 """Path in the project -> text."""

@@ -8,6 +8,7 @@ from engine_kit import World
 
 from fdagent.errors import BadSource, ProjectError
 from fdagent.project.load import load_project
+from fdagent.project.scaffold import write_scaffold
 from models.run import RunStatus
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names themselves")
@@ -174,3 +175,20 @@ def test_finding_refuses_before_anything_is_read(world):
         rename(world, b"a\xff.csv")
         with pytest.raises(BadSource):
             find(str(world.root / "landing/*"), world.root)
+
+
+def test_a_bad_value_does_not_block_the_tables_of_a_new_project(tmp_path):
+    write_scaffold(tmp_path / "p")
+    world = World(tmp_path / "other")
+    world.root = tmp_path / "p"
+    world.land(
+        "orders_2027-01-16.csv",
+        "order_id,customer,status,amount,updated_at\n5,Elm,new,lots,2027-01-16T08:00:00Z\n6,Fir,new,1,yesterday\n"
+        "x,Gum,new,1,2027-01-16T08:00:00Z\n7,Hop,new,1,2027-01-16T08:00:00Z\n",
+    )
+    for _ in range(2):
+        world.run("bronze.orders")
+        world.run("silver.orders")
+    assert [number for (number,) in world.rows("silver.orders", "order_id")] == [1, 2, 4, 7]
+    reasons = {reason for (reason,) in world.quarantine("silver.orders", "reason")}
+    assert reasons == {"not_null(customer, amount, updated_at)", "key order_id is NULL"}
