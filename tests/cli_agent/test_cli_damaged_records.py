@@ -27,7 +27,7 @@ def post(desk: Desk, name: str = "r1") -> None:
         ("agents/etl-b.json", ["why", "dev/etl-b"]),
         ("agents/etl-b.json", ["agents", "dev", "--forget", "etl-b"]),
         ("status/r1.json", ["why", "dev/r1"]),
-        ("status/r1.json", ["request", "dev", "--id", "r2", "--abandon", "r1", "--op", "x"]),
+        ("status/r1.json", ["request", "dev", "--abandon", "r1", "--op", "x"]),
         (f"leases/{TABLE}.json", ["why", f"dev/{TABLE}", "--kind", "lease"]),
         (f"leases/{TABLE}.json", ["lease", "break", "dev", TABLE, "--op", "x"]),
     ],
