@@ -74,7 +74,7 @@ def is_left_alone(lease: Lease, unchanged_seconds: float | None) -> bool:
     A holder renews it at a third. Not enough to take it: its agent must be known to be gone, too.
     """
     span = span_seconds(lease)
-    return span is not None and unchanged_seconds is not None and unchanged_seconds >= span / 2
+    return span is not None and (unchanged_seconds or 0.0) >= span / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
