@@ -2,8 +2,9 @@
 
 Guarantees
 - A write or delete is one request with a condition. Success means that this very write landed. Conflict means that the
-  only request sent was refused and, by what is there now, never landed: that was made straight from the version this
-  write expected, or before the request was sent. Everything else is Unknown. An answer that was lost or said 5xx, and a
+  only request sent was refused and, by what is there now, never landed: that was there before the request was sent, or
+  was made straight from the version that a replace expected. Everything else is Unknown: a create that lost to one of
+  the same second, too, since its first sending may have been deleted before a second one was refused. An answer that was lost or said 5xx, and a
   refusal, which may be of a second sending of the same request, are followed by a read; only this write's own op
   (`x-ms-meta-op`) there is success.
 - A listing has every page or is an error; folders among the blobs are not records.
@@ -11,9 +12,7 @@ Guarantees
 - Tries, waits and what is said in errors: see `blobhttp.py`.
 
 Does not guarantee
-- that a request given up here never lands later: a create that does is a version nobody believes in (rule C3);
-- that a create's Conflict is right where something between sends requests twice by itself *and* others deleted what the
-  first sending made and created the record anew, all within one call. It is judged afresh, like any other.
+- that a request given up here never lands later: a create that does is a version nobody believes in (rule C3).
 """
 
 from collections.abc import Sequence
@@ -35,6 +34,9 @@ PAGE_BLOBS = 5000
 MAX_PAGES = 1000
 MAX_PAGE = 32 * 1024 * 1024
 """Bytes of one listing page: 5,000 blobs take about 3 MB."""
+
+MOST_SEEN = 1000
+"""Records whose version last met is remembered."""
 
 _FRESH = {"Cache-Control": "no-cache"}
 
@@ -66,6 +68,7 @@ class BlobStore:
         self._container = container.rstrip("/")
         self._root = f"{folder.strip('/')}/" if folder.strip("/") else ""
         self._http = BlobHttp(container, auth=auth, clock=clock, ids=ids, client=client)
+        self._seen: dict[str, str] = {}
         self._clock = clock
         self._ids = ids
         self._page = page
@@ -103,11 +106,12 @@ class BlobStore:
             "Content-Type": "application/json",
             **_condition(condition),
         }
-        sent = self._clock.elapsed()
+        sent, before = self._clock.elapsed(), self._seen.get(key, "")
         outcome = self._http.exchange("PUT", self._url(key), headers, body, limit=MAX_READ)
         answer = outcome.answer
         if answer is not None and answer.status == 201 and answer.etag:
             self._check_condition_kept(answer)
+            self._see(key, answer.etag)
             return answer.etag
         lost = answer is not None and _lost(answer, condition)
         stored = answer is not None and answer.status < 300
@@ -116,7 +120,8 @@ class BlobStore:
         found = self._get_after("write", key)
         if found is not None and _made_by(found, op, body):
             return found.etag
-        if lost and not outcome.unclear and self._never_landed(found, condition, sent):
+        there_before = found is not None and found.etag == before
+        if lost and not outcome.unclear and (there_before or self._never_landed(found, condition, sent)):
             raise Conflict(f"{key} is no longer the version that was read, or is already there.")
         raise self._unknown("write", key)
 
@@ -148,8 +153,11 @@ class BlobStore:
         """
         if found is None:
             return False
-        older = (found.age or 0.0) - STAMP_NOISE > self._clock.elapsed() - sent
-        return older or found.headers.get("x-ms-meta-was") == _expected(condition)
+        if (found.age or 0.0) - STAMP_NOISE > self._clock.elapsed() - sent:
+            return True
+        # Made straight from the version that a replace expected, it leaves no room for that replace. Nothing is no such
+        # version: what a create made may have been deleted again before another made this.
+        return isinstance(condition, Match) and found.headers.get("x-ms-meta-was") == condition.etag
 
     def _get_after(self, what: str, key: str) -> Answer | None:
         """Read back; when that can't be done the outcome stays unknown."""
@@ -167,7 +175,14 @@ class BlobStore:
             return None
         if answer.status != 200 or not answer.etag:
             raise self._http.refusal(outcome, key)
+        self._see(key, answer.etag)
         return answer
+
+    def _see(self, key: str, etag: str) -> None:
+        """This version was met: if a request that is sent from now on finds it, it was there all along."""
+        self._seen[key] = etag
+        while len(self._seen) > MOST_SEEN:
+            self._seen.pop(next(iter(self._seen), ""), None)
 
     def _list_page(self, folder: str, marker: str) -> Page:
         asked = {"restype": "container", "comp": "list", "prefix": self._root + folder, "maxresults": str(self._page)}

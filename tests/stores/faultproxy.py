@@ -47,7 +47,6 @@ class Proxy:
     seed: int = 0
     landed: list[Landing] = field(default_factory=list)
     faults: Counter = field(default_factory=Counter)
-    repeated: set[str] = field(default_factory=set)
 
     def __enter__(self):
         self.random = random.Random(self.seed)
@@ -165,7 +164,6 @@ class Proxy:
         return self._answer(handler, (status, reason, [], b"<html>no</html>"))
 
     def _repeat(self, handler, send, headers):
-        self.repeated.add(headers.get("x-ms-client-request-id", ""))
         send()
         return self._answer(handler, send())
 

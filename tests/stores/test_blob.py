@@ -9,6 +9,7 @@ from blobfake import KEY, NOW, Fake, refused, says, there
 
 from fdagent.errors import Conflict, Denied, Unavailable, Unknown
 from fdagent.ports import Absent, Match
+from fdagent.stores import blob
 from fdagent.stores.blobhttp import CALL_SECONDS, PATIENCE_SECONDS, TRIES
 
 PAGE = "<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>"
@@ -29,10 +30,31 @@ def test_every_form_of_an_etag_is_one_version_and_goes_back_quoted(form):
 @pytest.mark.parametrize(
     "answer", [refused(409, "BlobAlreadyExists"), refused(412, "ConditionNotMet"), refused(409), refused(412)]
 )
-def test_a_refused_create_of_a_record_that_others_made_is_a_conflict(answer):
-    fake = Fake(answer, there(op="theirs", x_ms_meta_was="none"))
+def test_a_refused_create_of_a_record_that_was_there_before_is_a_conflict(answer):
+    fake = Fake(there(op="theirs"), answer, there(op="theirs", x_ms_meta_was="none"))
+    fake.store.read(KEY)
     with pytest.raises(Conflict):
         fake.store.write(KEY, b"1", Absent())
+
+
+@pytest.mark.parametrize("before", [None, "0x0"])
+def test_a_refused_create_of_a_record_that_came_meanwhile_is_unknown(before):
+    """A proxy may have sent it twice: the first one landed, others deleted what it made, and made the record anew."""
+    fake = Fake(
+        *([there(etag=f'"{before}"')] if before else []), refused(412), there(op="theirs", x_ms_meta_was="none")
+    )
+    if before:
+        fake.store.read(KEY)
+    with pytest.raises(Unknown):
+        fake.store.write(KEY, b"1", Absent())
+
+
+def test_no_more_versions_are_remembered_than_have_a_bound(monkeypatch):
+    monkeypatch.setattr(blob, "MOST_SEEN", 3)
+    fake = Fake(*[there() for _ in range(9)])
+    for n in range(9):
+        fake.store.read(f"status/r{n}.json")
+    assert list(fake.store._seen) == ["status/r6.json", "status/r7.json", "status/r8.json"]
 
 
 def test_a_refusal_of_a_write_that_a_proxy_sent_twice_is_recognised_as_won():

@@ -191,7 +191,8 @@ def test_of_sixteen_creators_exactly_one_wins(backend, round_):
     winner = [n for n, outcome in enumerate(outcomes) if isinstance(outcome, str)]
     assert len(winner) == 1, outcomes
     assert backend.store.read("leases/t.x.json").body == f"{winner[0]}".encode()
-    assert all(isinstance(outcome, str | Conflict) for outcome in outcomes)
+    # Whether a create of the same second was ever there can't always be told from what is there now.
+    assert all(isinstance(outcome, str | Conflict | Unknown) for outcome in outcomes)
 
 
 @pytest.mark.parametrize("round_", range(3))
