@@ -101,7 +101,7 @@ def test_a_lock_leaks_no_descriptor(locker, tmp_path):
     for _ in range(50):
         with held:
             assert not other.try_acquire()
-    assert open_descriptors() == before
+    assert open_descriptors() <= before
 
 
 def open_descriptors():

@@ -207,7 +207,7 @@ def test_no_descriptor_outlives_a_change_whether_it_lands_is_refused_or_fails(ro
         failing = LocalStore(root, clock=SystemClock(), ids=SystemIds(), files=Failing(call, errno.EIO))
         with pytest.raises(outcome):
             failing.write("status/a.json", b"4", Match(etag))
-    assert descriptors() == before
+    assert descriptors() <= before  # what others left to the collector may close meanwhile
 
 
 def test_a_replaced_file_is_kept_until_the_lock_is_given_up_and_no_longer(store, monkeypatch):
