@@ -153,7 +153,7 @@ def _work(orders: Orders, daemon: Daemon, database: Database) -> Work:
             orders.memory_limit,
             orders.table_lease_seconds,
         ),
-        Worker(orders.label, processes.place(), pid, processes.started_at(pid) or 0.0, orders.news.envs),
+        Worker(orders.label, processes.place(), pid, processes.started_at(pid) or 0.0),
         daemon,
         clock,
         ids,
